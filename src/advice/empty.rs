@@ -11,7 +11,7 @@ use crate::history::{History, Position, Union, run_union};
 use crate::index::Snapshot;
 use crate::query::exec::{MatchedRows, RunInput, Trace, count, run, run_untailed};
 use crate::query::ir::{
-    Axis, Chain, Class, Controls, DepthSet, Edition, NodeStep, QueryStep, RangeAnswer,
+    Axis, Chain, Class, Controls, DepthSet, Edition, InnerKind, NodeStep, QueryStep, RangeAnswer,
     SelectorQuery, Test, TypeTest,
 };
 use crate::query::plan::{Bound, bind, compile, sources};
@@ -122,6 +122,7 @@ impl Nothing<'_> {
                 push(reasons, EmptyReason::ImplicitContainers);
             } else if failed == chain.steps.len() {
                 last = last.max(rows[to]);
+                continue;
             } else if failed > 0 {
                 let reason = EmptyReason::Step {
                     after: steps_text(&chain.steps[..failed], false),
@@ -132,6 +133,7 @@ impl Nothing<'_> {
             } else if reasons.is_empty() {
                 reasons.extend(self.first_step(&chain.steps[0].1));
             }
+            self.inside(&chain.steps[to].1, here, reasons);
         }
         if last > 0 && !self.query.filters.is_empty() {
             push(reasons, EmptyReason::Filters { rows: last });
@@ -151,6 +153,49 @@ impl Nothing<'_> {
         }
     }
 
+    /// Why a condition of a step, which leaves nothing, has no match inside.
+    fn inside(&self, step: &QueryStep, here: &Inventory<'_>, reasons: &mut Vec<EmptyReason>) {
+        let tests = step.node().into_iter().flat_map(NodeStep::all_tests);
+        let conditions = tests.filter_map(Test::inner);
+        for test in conditions.filter(|test| test.kind != InnerKind::Not) {
+            let mut inside = Vec::new();
+            for chain in &test.any {
+                let query = self.alone(chain.clone());
+                // A parameter's value is not known here.
+                let Ok(bound) = bind(&compile(&query), &sources(&query), &[]) else {
+                    return;
+                };
+                let found = Nothing {
+                    query: &query,
+                    bound: &bound,
+                    read: self.read.clone(),
+                    ..*self
+                };
+                if found.distinct(|input| run(&bound, input, &mut Trace::off())) > 0 {
+                    inside.clear();
+                    break;
+                }
+                // Recursion is as deep as conditions are inside each other, which is bounded.
+                found.steps(here, &mut inside);
+            }
+            for why in inside {
+                let condition = test.to_string();
+                let why = Box::new(why);
+                push(reasons, EmptyReason::Condition { condition, why });
+            }
+        }
+    }
+
+    /// A group as a selector.
+    fn alone(&self, chain: Chain) -> SelectorQuery {
+        SelectorQuery {
+            time: self.query.time,
+            chains: [chain].into_iter().collect(),
+            filters: Default::default(),
+            controls: Controls::default(),
+        }
+    }
+
     /// How many nodes each test of a first step matches alone.
     fn first_step(&self, step: &QueryStep) -> Option<EmptyReason> {
         let QueryStep::Node(step) = step else {
@@ -165,12 +210,7 @@ impl Nothing<'_> {
                 steps: [(Axis::Descendant, step)].into(),
             };
             let text = chain.to_string();
-            let query = SelectorQuery {
-                time: self.query.time,
-                chains: [chain].into_iter().collect(),
-                filters: Default::default(),
-                controls: Controls::default(),
-            };
+            let query = self.alone(chain);
             // A parameter's value is not known here.
             let bound = bind(&compile(&query), &sources(&query), &[]).ok()?;
             let rows = self.distinct(|input| run(&bound, input, &mut Trace::off()));

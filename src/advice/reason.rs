@@ -90,6 +90,13 @@ pub enum EmptyReason {
         /// Whether picks, or tests after them, follow.
         picks: bool,
     },
+    /// A condition of a step that leaves nothing has no match inside (LANGUAGE §13).
+    Condition {
+        /// The condition, in canonical text.
+        condition: String,
+        /// Why it has none.
+        why: Box<EmptyReason>,
+    },
     /// Filters over the final set leave nothing of these many nodes.
     Filters {
         /// The nodes before the filters.
@@ -225,6 +232,7 @@ impl fmt::Display for EmptyReason {
                     }
                 }
             },
+            Self::Condition { condition, why } => write!(f, "inside `{condition}`: {why}"),
             Self::Filters { rows } => {
                 let before = format!("before the filters at the end there are {}", nodes(*rows));
                 write!(f, "{before}, after them none")

@@ -216,7 +216,7 @@ impl Unknown<'_> {
     fn unknown_name(&self, name: &str) -> EmptyReason {
         let names = self.here.names();
         let near = other_word(&NAMES, name, |ours| names.contains(ours))
-            .or_else(|| nearest(name, names.iter().copied()))
+            .or_else(|| nearest(name, names.iter().copied().filter(|other| *other != name)))
             .map(str::to_owned);
         let own = |name: &&&str| matches!(Attr::from_name(name), Attr::Custom(_));
         let listed = names.iter().filter(own).map(|&name| name.to_owned());

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
@@ -495,6 +496,7 @@ impl SegmentBuilder {
         let longest_unit = units.map(|(unit, end)| end - unit.start).max();
         let types = texts[header::NODE_TYPE].values();
         Segment {
+            content_sizes: OnceLock::new(),
             has_sub_types: types.iter().any(|text| text.contains(':')),
             longest_unit: longest_unit.unwrap_or(0),
             directory,

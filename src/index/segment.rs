@@ -8,13 +8,14 @@
 //! | shape | [`Segment::len`], [`Segment::end_of`], [`Segment::ends`], [`Segment::unit_of`], [`Segment::unit_rows`], [`Segment::units`] |
 //! | posting lists | [`Segment::of_class`], [`Segment::cores`], [`Segment::at_level`], [`Segment::levels_indexed`], [`Segment::of_sign`], [`Segment::with_children`], [`Segment::with_ttl`], [`Segment::with_stored_ttl`], [`Segment::of_tag`], [`Segment::custom_attribute`] |
 //! | text columns | [`Segment::types`], [`Segment::roles`], [`Segment::kinds`], [`Segment::keys`] |
-//! | integer columns | [`Segment::offsets`], [`Segment::ttls`], [`Segment::priorities`], [`Segment::cycles`], [`Segment::creation_times`], [`Segment::creation_indexes`], [`Segment::levels`] |
+//! | integer columns | [`Segment::offsets`], [`Segment::ttls`], [`Segment::priorities`], [`Segment::cycles`], [`Segment::creation_times`], [`Segment::creation_indexes`], [`Segment::levels`], [`Segment::content_sizes`] |
 //! | one row | [`Segment::id`], [`Segment::class`], [`Segment::is_core`], [`Segment::ttl`], [`Segment::present`], [`Segment::record`], [`Segment::content`] |
 //! | 64 rows | [`Segment::class_codes`], [`Segment::present_word`] |
 //! | lookup | [`Segment::find`] |
 //! | exceptions | [`Segment::has_loose_units`], [`Segment::has_irregular_cores`] |
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::directory::Directory;
 use super::expiring::Expiring;
@@ -23,6 +24,7 @@ use super::ids::{IdColumn, IdView};
 use super::records::NodeRecords;
 use super::{Attribute, DictColumn, IntColumn, Posting};
 use crate::json::JsonValue;
+use crate::support::cancel::ensure;
 use crate::support::macros::names;
 use crate::tree::{NodeClass, NodeRecord, Present, RecordPlace, header};
 
@@ -110,6 +112,8 @@ pub struct Segment {
     pub(super) has_loose: bool,
     pub(super) longest_unit: u32,
     pub(super) has_sub_types: bool,
+    /// See [`Segment::content_sizes`]. Boxed because few segments have it.
+    pub(super) content_sizes: OnceLock<Box<IntColumn>>,
 }
 
 /// Getters of fields: `name: field -> type`.
@@ -357,11 +361,25 @@ impl Segment {
         (!content.is_empty()).then(|| JsonValue::stored(content))
     }
 
+    /// The bytes of the text of each content (LANGUAGE §5), 0 for what has none. The first call reads all contents.
+    pub(crate) fn content_sizes(&self) -> &IntColumn {
+        self.content_sizes.get_or_init(|| {
+            let sizes = (0..self.len()).map(|row| {
+                ensure();
+                let size = self.content(row).map_or(0, JsonValue::text_len);
+                i64::try_from(size).unwrap_or(i64::MAX)
+            });
+            let sizes: Vec<i64> = sizes.collect();
+            Box::new(IntColumn::new(&sizes))
+        })
+    }
+
     /// Heap size in bytes, without payload records and id text.
     pub fn index_bytes(&self) -> usize {
         let rows = self.parent.len();
         let texts = self.texts.iter().map(DictColumn::heap_bytes);
         let numbers = self.numbers.iter().chain([&self.level]);
+        let numbers = numbers.chain(self.content_sizes.get().map(|sizes| &**sizes));
         let numbers = numbers.map(IntColumn::heap_bytes);
         let columns = rows * (4 + 4 + 1 + 1 + 4 + 8) + texts.chain(numbers).sum::<usize>();
         let single = [&self.inner, &self.has_ttl, &self.ttl_stored];

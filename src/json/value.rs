@@ -135,6 +135,16 @@ impl<'a> JsonValue<'a> {
         }
     }
 
+    /// Bytes of the text in UTF-8: of a list or an object of its canonical JSON, of a number as it was written; null
+    /// has none (LANGUAGE §5). Linear.
+    pub(crate) fn text_len(self) -> usize {
+        match self {
+            Self::Null => 0,
+            Self::List(_) | Self::Object(_) => self.canonical().len(),
+            other => other.written().len(),
+        }
+    }
+
     /// Writes the canonical form (RUNTIME §2). Errors: those of `out`.
     pub fn write_canonical<S: Sink + ?Sized>(self, out: &mut S) -> std::io::Result<()> {
         match self {

@@ -3,9 +3,10 @@
 
 use std::cell::Cell;
 
-use pactql::Session;
 use pactql::internals::index::Writer;
 use pactql::internals::tree::read_lines;
+use pactql::{Session, Value};
+use regex::Regex;
 
 use crate::ranges::{answered, expected, with_range};
 use crate::support::documents::Sample;
@@ -17,7 +18,7 @@ use crate::support::{eval, selectors, text};
 const EDITION: Edition = Edition::Canonical;
 
 /// A case whose calls and results have ids, two of them that are used again and again.
-fn case(seed: u64, sample: &Sample, count: usize) -> Case {
+pub(crate) fn case(seed: u64, sample: &Sample, count: usize) -> Case {
     let lines = sample.lines.iter().map(|line| {
         let mut parts = String::with_capacity(line.len() * 2);
         let mut rest = line.as_str();
@@ -145,6 +146,53 @@ fn conditions_in_ranges_answer_as_walking_does() {
         }
         Ok(())
     });
+}
+
+/// A text in a condition may be a parameter, at any level.
+#[test]
+fn parameters_of_conditions_are_the_texts_they_are_bound_to() {
+    let engine = Engine::new(EDITION);
+    let text = Regex::new("(?:=|!=|<|<=|>|>=)'([a-z0-9]+)'").unwrap();
+    let (bound, found) = (Cell::new(0_u32), Cell::new(0_u32));
+    let make = |seed| case(seed, &Sample::new(seed), 10);
+    random::check(random::share(200), make, |case| {
+        let (session, _) = case.open()?;
+        for sel in &case.selectors {
+            let mut sel = sel.clone();
+            sel.time = Time::Back(0);
+            let written = engine.0.format(&text::plain(&sel, EDITION)).unwrap();
+            let mut with = String::new();
+            let mut values = Vec::new();
+            let mut rest = 0;
+            for value in text
+                .captures_iter(&written)
+                .filter_map(|found| found.get(1))
+            {
+                with.push_str(&written[rest..value.start() - 1]);
+                with.push_str(&format!("$p{}", values.len()));
+                values.push((format!("p{}", values.len()), value.as_str()));
+                rest = value.end() + 1;
+            }
+            with.push_str(&written[rest..]);
+            if values.is_empty() {
+                continue;
+            }
+            let prepared = engine.0.prepare(&with).unwrap();
+            let values = values
+                .iter()
+                .map(|(name, value)| (name.as_str(), Value::from(*value)));
+            let prepared = prepared.bind(values).unwrap();
+            let expected = engine.ids(&session, &written).unwrap();
+            bound.set(bound.get() + u32::from(with.contains(":has") || with.contains(":after")));
+            found.set(found.get() + u32::from(!expected.is_empty()));
+            let rows = prepared.rows(&session).unwrap();
+            same!(rows.to_ids(), expected, "{with}");
+        }
+        Ok(())
+    });
+    if !random::is_single() {
+        assert!(bound.get() > 3 && found.get() > 0, "{bound:?} {found:?}");
+    }
 }
 
 #[test]

@@ -293,6 +293,37 @@ fn regions_containers_and_many_values() {
     );
 }
 
+/// LANGUAGE §13: the condition inside that fails, at any level.
+#[test]
+fn conditions_that_fail_inside() {
+    let session = session("greenhouse");
+    let why = |selector: &str| -> Vec<String> {
+        let rows = Engine::new().rows(&session, selector).unwrap();
+        rows.why_empty().iter().map(ToString::to_string).collect()
+    };
+    let alone = "`.cb` matches 19 nodes, `[kind='call']` matches 3 nodes, \
+                 `[role='user']` matches 2 nodes; none matches all of them";
+    assert_eq!(
+        why("@t0 .mt:has(.cb[kind='call'][role='user'])"),
+        [
+            "no node matches `*:has(.cb[kind='call'][role='user'])`".to_owned(),
+            format!("inside `:has(.cb[kind='call'][role='user'])`: {alone}"),
+        ]
+    );
+    let condition = ":after(.mt:has(.cb[kind='call'][role='user']))";
+    let deep = why(&format!("@t0 .mt .cb{condition}"));
+    assert_eq!(
+        deep[0],
+        format!("`.mt` matches 5 nodes; `.cb{condition}` after it matches nothing")
+    );
+    assert!(deep[2].ends_with(alone), "{deep:?}");
+    // What is inside is there.
+    assert_eq!(
+        why("@t0 .cb:before(#rules)"),
+        ["no node matches `*:before([key='rules'])`"]
+    );
+}
+
 /// Without turns there are no implicit containers to speak of.
 #[test]
 fn containers_are_implicit_only_in_turns() {

@@ -76,6 +76,8 @@ fn prop() -> impl Strategy<Value = String> {
         "content",
         "stored_kind",
         "cad",
+        "bytes",
+        "tokens",
     ]);
     let op = select(vec!["=", "!=", "<", "<=", ">", ">=", "~"]);
     let value = prop_oneof![

@@ -171,6 +171,9 @@ impl<'a> TestAccess<'a> {
             (Attr::Cycle, Compare::Number(set)) => {
                 Self::of_column(segment.cycles(), set, Some(Present::CYCLE))
             }
+            (Attr::Bytes | Attr::Tokens, Compare::Number(set)) => {
+                Self::of_column(segment.content_sizes(), set, None)
+            }
             (Attr::Facet(Facet::Sdepth), Compare::Number(set)) => {
                 Self::of_column(segment.levels(), set, None)
             }

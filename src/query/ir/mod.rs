@@ -46,5 +46,6 @@ pub use query::{
     QueryStep, QueryTime, RangeAnswer, RangeEnd, RowOrder, SelectorQuery, Test, Tests, TypeTest,
     Zone,
 };
+pub(in crate::query) use query::{names_container, tests_of};
 pub use required::{Required, fold};
 pub use short::{ShortMember, short_node};

@@ -32,7 +32,9 @@ impl Attr {
     /// The stored field that a quoted name means, never an alias, facet or sugar (LANGUAGE §2).
     pub fn from_quoted_name(name: &str) -> Self {
         match Self::from_name(name) {
-            Self::Facet(_) | Self::StoredType | Self::StoredKind => Self::Custom(name.into()),
+            Self::Facet(_) | Self::StoredType | Self::StoredKind | Self::Bytes | Self::Tokens => {
+                Self::Custom(name.into())
+            }
             attr if attr.name() == name => attr,
             Self::Parent => Self::Parent,
             _ => Self::Custom(name.into()),
@@ -43,7 +45,12 @@ impl Attr {
     pub fn is_never_null(&self) -> bool {
         matches!(
             self,
-            Self::Offset | Self::Priority | Self::CreatedAtNs | Self::CreationIndex
+            Self::Offset
+                | Self::Priority
+                | Self::CreatedAtNs
+                | Self::CreationIndex
+                | Self::Bytes
+                | Self::Tokens
         )
     }
 }
@@ -118,7 +125,15 @@ mod tests {
     #[test]
     fn quoted_names_are_the_field_of_that_name() {
         assert_eq!(Attr::from_quoted_name("role"), Attr::Role);
-        for name in ["type", "tag", "cad", "age", "stored_type", "my key"] {
+        for name in [
+            "type",
+            "tag",
+            "cad",
+            "age",
+            "stored_type",
+            "bytes",
+            "my key",
+        ] {
             assert_eq!(Attr::from_quoted_name(name), Attr::Custom(name.into()));
         }
     }

@@ -360,6 +360,10 @@ attributes! {
     CreationIndex = "creation_index": Number,
     /// `cadence`, `cad`
     Cadence = "cadence" | "cad": Number,
+    /// `bytes`: of the text of the content in UTF-8 (0 where absent). Computed.
+    Bytes = "bytes": Number,
+    /// `tokens`: a fourth of the bytes, rounded up. Computed.
+    Tokens = "tokens": Number,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -486,7 +490,7 @@ impl<C, I, N> PickStep<C, I, N> {
 }
 
 /// The tests of a group that is one step.
-pub(super) fn tests_of(chain: &Chain) -> &[Test] {
+pub(in crate::query) fn tests_of(chain: &Chain) -> &[Test] {
     match chain.steps.first() {
         Some((_, QueryStep::Node(node))) => &node.tests,
         _ => &[],
@@ -494,7 +498,7 @@ pub(super) fn tests_of(chain: &Chain) -> &[Test] {
 }
 
 /// Whether the class of containers is among the tests, or among those of a list of which one must hold.
-pub(super) fn names_container(tests: &[Test]) -> bool {
+pub(in crate::query) fn names_container(tests: &[Test]) -> bool {
     tests.iter().any(|test| match test {
         Test::Type(test) => *test == TypeTest::Class(Class::Container),
         Test::Inner(inner) if inner.kind == InnerKind::Is => inner

@@ -33,6 +33,16 @@ impl NumberSet {
         Some(Self { ranges, null })
     }
 
+    /// The numbers of bytes whose fourth, rounded up, is in the set (LANGUAGE §5).
+    pub fn of_tokens_as_bytes(self) -> Self {
+        let ranges = self.ranges.ranges().iter().map(|(low, high)| {
+            let above = low.saturating_sub(1).saturating_mul(4);
+            (above.saturating_add(1), high.saturating_mul(4))
+        });
+        let ranges = Intervals::union_of(ranges);
+        Self { ranges, ..self }
+    }
+
     /// The numbers that equal a value, or one of a list.
     fn equal(value: &Value) -> Option<Self> {
         let (ranges, null) = match value {

@@ -47,7 +47,10 @@ impl Compare {
                     CompareOp::Matches => "`~` does not go with a number",
                     _ => "a number is compared with a number or null",
                 })?;
-                return Ok(Self::Number(set));
+                return Ok(Self::Number(match attr {
+                    Attr::Tokens => set.of_tokens_as_bytes(),
+                    _ => set,
+                }));
             }
             (Attr::Content, _) => ValueReading::Text,
             (_, AttrKind::Tags) => ValueReading::List,

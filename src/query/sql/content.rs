@@ -9,7 +9,10 @@ use super::error::Refused;
 use super::predicate::{Compared, Predicates, distinct, of_equality};
 use super::words::{all, any};
 
-impl Predicates {
+/// The function of SQLite for the bytes of the text of a content.
+const BYTES: &str = "pactql_bytes";
+
+impl Predicates<'_> {
     /// The column of the text of a content, and whether that is JSON.
     fn columns(&self) -> (&'static str, &'static str) {
         if self.dialect.is_parquet() {
@@ -25,7 +28,7 @@ impl Predicates {
         let test = test.attr().filter(|test| test.attr == Attr::Content)?;
         let compared = Compared::new(test).ok()?;
         let has_any = matches!(test.op, CompareOp::Eq | CompareOp::Matches) && !compared.null;
-        let mut predicates = Self::new(dialect, String::new(), false);
+        let mut predicates = Self::new(dialect, String::new(), false, "");
         has_any
             .then(|| predicates.content(&compared).ok())
             .flatten()
@@ -80,6 +83,16 @@ impl Predicates {
                 format!("((not {json} or {scalar}) and {text} {op} {right})")
             }))),
         }
+    }
+
+    /// The bytes of the text of a content.
+    pub(super) fn size(&mut self, test: &AttrTest) -> Result<String, Refused> {
+        if self.dialect != Dialect::Sqlite {
+            let reason = "the size of a list or an object is that of its canonical JSON, which no column has";
+            return Err(Refused::new(test, reason));
+        }
+        self.needs.body = true;
+        Ok(format!("coalesce({BYTES}(b.text, b.json), 0)"))
     }
 
     /// The text of a content that is a list or an object, and of others an empty list.

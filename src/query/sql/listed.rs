@@ -81,7 +81,8 @@ impl Lister<'_> {
     /// Adds `matched`: the matches that pass the filters, with the keys of their order, which are returned.
     fn matched(&mut self, found: &str) -> Result<OrderKeys, Refused> {
         let arrangement = Arrangement::from_query(self.query);
-        let mut predicates = Predicates::new(self.tables.dialect, self.tables.table("attr"), false);
+        let mut predicates =
+            Predicates::new(self.tables.dialect, self.tables.table("attr"), false, "f");
         predicates.needs = arrangement.needs();
         // The steps hand on the order of their nodes, and their ids.
         let light = arrangement.is_light()

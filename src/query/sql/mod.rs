@@ -13,6 +13,7 @@
 mod content;
 mod dialect;
 mod error;
+mod inner;
 mod listed;
 mod number;
 mod order;

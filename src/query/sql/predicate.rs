@@ -1,8 +1,8 @@
 //! The tests of a step as conditions on a row `n` of `node`, and which other rows they read (LANGUAGE §5).
 
 use crate::query::ir::{
-    Attr, AttrTest, Class, CompareOp, DepthSet, ExactNumber, Facet, Literal, Operand, Test,
-    TypeTest,
+    Attr, AttrTest, Chain, Class, CompareOp, DepthSet, ExactNumber, Facet, InnerTest, Literal,
+    Operand, Test, TypeTest,
 };
 
 use crate::tree::timestamp::rfc3339_of_nanos;
@@ -35,6 +35,10 @@ pub(super) struct NeededRows {
     pub(super) born: bool,
     /// The table `attr`, which needs no join.
     pub(super) attr: bool,
+    /// The table `answered`, which needs no join.
+    pub(super) answers: bool,
+    /// Not rows: whether a step reached from one unit to others, as the root and `^seq` do.
+    pub(super) crossed: bool,
 }
 
 impl NeededRows {
@@ -47,6 +51,13 @@ impl NeededRows {
         self.parent |= other.parent;
         self.born |= other.born;
         self.attr |= other.attr;
+        self.answers |= other.answers;
+        self.crossed |= other.crossed;
+    }
+
+    /// Whether what is read of a unit is the same in all its snapshots.
+    pub(super) fn is_fixed(self) -> bool {
+        !(self.reads_turns() || self.cycle || self.parent || self.born || self.crossed)
     }
 
     pub(super) fn reads_turns(self) -> bool {
@@ -54,15 +65,31 @@ impl NeededRows {
     }
 }
 
-#[derive(Debug)]
-pub(super) struct Predicates {
+/// Writes what conditions with selectors inside look up.
+pub(super) trait StepConditions {
+    /// Returns the names of the tables, of which one is enough. `cores`: whether the step may match implicit cores.
+    fn looked_up(&mut self, test: &InnerTest<Chain>, cores: bool) -> Result<Vec<String>, Refused>;
+}
+
+/// Where a node begins in document order, of rows with the place of its unit.
+pub(super) fn begin(place: &str) -> String {
+    format!("{place} * 2147483648 + n.pre")
+}
+
+pub(super) struct Predicates<'p> {
     pub(super) dialect: Dialect,
     pub(super) attr: String,
     /// Whether the step may match an implicit core, whose headers are null.
     pub(super) core: bool,
-    /// Whether there is a `p`, the placement of the unit of `n`.
-    pub(super) placed: bool,
+    /// The alias of the rows with the session and the snapshot of `n`; `p` is the placement of its unit.
+    pub(super) rows: &'static str,
+    /// Whether the root or `^seq` among those rows is joined to the unit of `n`, `w`.
+    pub(super) wide: bool,
+    /// Whether a row is of interest that does not pass.
+    pub(super) optional: bool,
     pub(super) needs: NeededRows,
+    /// What conditions on the nodes of a step look up.
+    pub(super) step: Option<Box<dyn StepConditions + 'p>>,
 }
 
 pub(super) const DEPTH: &str = "coalesce(n.base_depth, d.depth)";
@@ -77,14 +104,17 @@ pub(super) fn ttl(node: &str, snapshot: &str) -> String {
 
 pub(super) const PARENT: &str = "coalesce(np.id, case when n.parent_pre is null then t.parent end)";
 
-impl Predicates {
-    pub(super) fn new(dialect: Dialect, attr: String, core: bool) -> Self {
+impl Predicates<'_> {
+    pub(super) fn new(dialect: Dialect, attr: String, core: bool, rows: &'static str) -> Self {
         Self {
             dialect,
             attr,
             core,
-            placed: false,
+            rows,
+            wide: false,
+            optional: false,
             needs: NeededRows::default(),
+            step: None,
         }
     }
 
@@ -93,10 +123,7 @@ impl Predicates {
             Test::Type(test) => Ok(type_test(*test)),
             Test::Depth(set) => Ok(self.depth(set)),
             Test::Attr(test) => self.attr(test),
-            Test::Inner(test) => Err(Refused::new(
-                test,
-                "a statement has no selector inside another yet",
-            )),
+            Test::Inner(test) => self.inner(test),
         }
     }
 
@@ -127,13 +154,13 @@ impl Predicates {
         let turns = set.ranges().iter().all(|(low, _)| *low >= 1);
         let column = match (near, turns) {
             (true, _) => "n.base_depth",
-            (false, true) if self.placed => {
+            (false, true) if self.rows == "p" && !self.optional => {
                 self.needs.turns_placed = true;
                 "p.depth"
             }
             (false, turns) => {
                 self.needs.depth = true;
-                self.needs.turns |= turns;
+                self.needs.turns |= turns && !self.optional;
                 if turns { "d.depth" } else { DEPTH }
             }
         };
@@ -188,6 +215,8 @@ impl Predicates {
                 let reason = "a node that stores no hash would have to be hashed by the database";
                 return Err(Refused::new(test, reason));
             }
+            Attr::Bytes => (self.size(test)?, true),
+            Attr::Tokens => (format!("({} + 3) / 4", self.size(test)?), true),
             Attr::Offset => ("n.sibling_offset".to_owned(), false),
             Attr::Priority => ("n.priority".to_owned(), true),
             Attr::CreatedAtNs => ("n.created_at_ns".to_owned(), true),

@@ -109,7 +109,7 @@ fn matched_units(
     found: &str,
     needs: &mut NeededRows,
 ) -> Result<(SelectQuery, OrderKeys), Refused> {
-    let mut predicates = Predicates::new(tables.dialect, tables.table("attr"), false);
+    let mut predicates = Predicates::new(tables.dialect, tables.table("attr"), false, "f");
     let node = tables.join_node("n", "f", "f.unit_id", "n.pre = f.pre");
     let parent = tables.join_node("np", "f", "f.unit_id", "np.pre = n.parent_pre");
     // The parent of a top node is in another unit: which it is in the first and in the last snapshot.

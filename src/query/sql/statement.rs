@@ -7,6 +7,7 @@ use crate::support::diag::Error;
 
 use super::dialect::Dialect;
 use super::error::Refused;
+use super::inner::reads_order;
 use super::listed::{Lister, SharedLists};
 use super::order::Arrangement;
 use super::predicate::NeededRows;
@@ -179,6 +180,7 @@ fn build(
         among,
         wanted,
         compares: lists == SharedLists::Each,
+        places: query.chains.iter().any(reads_order),
         once: false,
     };
     let shape = match lists {
@@ -201,7 +203,7 @@ fn build(
 
     // Where the answer of a unit does not depend on the snapshot, each version of it is queried once.
     let mut once = None;
-    if lists != SharedLists::One && can_be_asked_once(query, lists) {
+    if lists != SharedLists::One && !tables.places && can_be_asked_once(query, lists) {
         let tables = Tables {
             once: true,
             ..tables.clone()
@@ -219,11 +221,13 @@ fn build(
         ));
     }
     let body = format!("{with}\n{end}");
-    if dialect == Dialect::Sqlite && body.contains("pactql_search(") {
-        text.push_str(
-            "-- pactql_search(text, pattern) is a function that `pactql select --via sql` brings; \
-             sqlite3 has none\n",
-        );
+    for function in ["pactql_search(text, pattern)", "pactql_bytes(text, json)"] {
+        let name = function.split('(').next().unwrap_or_default();
+        if dialect == Dialect::Sqlite && body.contains(&format!("{name}(")) {
+            text.push_str(&format!(
+                "-- {function} is a function that `pactql select --via sql` brings; sqlite3 has none\n"
+            ));
+        }
     }
     text.push_str(&body);
     Ok(Statement { text, shape })
@@ -252,7 +256,6 @@ fn write(
     let mut needs = NeededRows::default();
     tables.asked(query, &mut with);
     tables.placed(&mut with);
-    let mut crossed = false;
     let mut ends = Vec::new();
     for (index, chain) in query.chains.iter().enumerate() {
         let prefix = match query.chains.len() {
@@ -264,10 +267,8 @@ fn write(
             with: &mut steps,
             needs: &mut needs,
             prefix,
-            crossed: false,
         };
         ends.push(chains.chain(chain)?);
-        crossed |= chains.crossed;
     }
     let found = found(ends, tables, &mut steps);
     let end = if tables.once && lists == SharedLists::Each {
@@ -298,8 +299,7 @@ fn write(
     tables.extras(needs, &mut with);
     with.append(steps);
     let with = tables.chosen(needs, with);
-    let fixed = !(needs.reads_turns() || needs.cycle || needs.parent || needs.born);
-    Ok((with, end, fixed && !crossed))
+    Ok((with, end, needs.is_fixed()))
 }
 
 /// The matches of all groups, each once. Returns their name.

@@ -6,15 +6,16 @@
 //! units that lie below. Each step reads the step before once.
 
 use crate::query::ir::{
-    Axis, Chain, Class, CompareOp, NodeStep, PickOrTest, QueryStep, TypeTest, Zone,
+    Axis, Chain, Class, CompareOp, InnerTest, NodeStep, PickOrTest, QueryStep, TypeTest, Zone,
+    names_container,
 };
 
 use super::dialect::Dialect;
 use super::error::Refused;
 use super::order::key_order;
-use super::predicate::{NeededRows, Predicates};
+use super::predicate::{NeededRows, Predicates, StepConditions};
 use super::tables::{Tables, UNIT_ORDER};
-use super::words::{CommonTables, SelectQuery, all};
+use super::words::{CommonTables, SelectQuery, all, any};
 
 /// What a step may have matched besides nodes inside a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +31,7 @@ impl OutsideUnits {
 }
 
 #[derive(Clone, Debug)]
-enum LeftSide {
+pub(super) enum LeftSide {
     /// None: the step may match anywhere.
     None,
     /// The `^seq` node alone, which needs no rows of its own: it is what has units of rank 1 below it.
@@ -39,7 +40,7 @@ enum LeftSide {
 }
 
 #[derive(Clone, Debug)]
-struct StepRows {
+pub(super) struct StepRows {
     name: String,
     /// Whether each is a member of a zone, and not a node that others lie below.
     zone: bool,
@@ -48,17 +49,41 @@ struct StepRows {
     /// Whether implicit cores may be among them.
     core: bool,
     wide: OutsideUnits,
+    /// The node that the chain hangs from, of a chain inside a condition.
+    origin: Option<[&'static str; 2]>,
 }
+
+impl LeftSide {
+    /// The same rows, each one that a chain hangs from.
+    pub(super) fn as_origin(self) -> Self {
+        match self {
+            Self::Rows(rows) => Self::Rows(StepRows {
+                origin: Some(["q.unit_id", "q.pre"]),
+                ..rows
+            }),
+            other => other,
+        }
+    }
+
+    /// Where the steps after it have the node that their chain hangs from.
+    fn origin(&self) -> Option<[&'static str; 2]> {
+        match self {
+            Self::Rows(rows) => rows.origin,
+            Self::None | Self::Seq => None,
+        }
+    }
+}
+
+/// The node that a chain hangs from, in the rows of a step.
+const ORIGIN: [&str; 2] = ["o_unit", "o_pre"];
 
 pub(super) struct StepsWriter<'s> {
     pub(super) tables: &'s Tables,
     pub(super) with: &'s mut CommonTables,
     /// What all steps together read.
     pub(super) needs: &'s mut NeededRows,
-    /// Before the name of each step: which group of a union it is in.
+    /// Before the name of each step: which group of a union, or which condition, it is in.
     pub(super) prefix: String,
-    /// Whether a step reached from one unit to others, as the root and `^seq` do.
-    pub(super) crossed: bool,
 }
 
 impl StepsWriter<'_> {
@@ -68,15 +93,22 @@ impl StepsWriter<'_> {
 
     /// Adds the steps of a chain. Returns the name of the last one, which has the chain's matches.
     pub(super) fn chain(&mut self, chain: &Chain) -> Result<String, Refused> {
-        let mut left = LeftSide::None;
+        self.chain_from(LeftSide::None, chain)
+    }
+
+    pub(super) fn chain_from(&mut self, left: LeftSide, chain: &Chain) -> Result<String, Refused> {
+        let anywhere = matches!(left, LeftSide::None);
+        let mut left = left;
         for (index, (axis, step)) in chain.steps.iter().enumerate() {
             let rest = chain.steps.get(index + 1..).unwrap_or_default();
             let name = format!("{}{}_{}", self.prefix, index + 1, label(step));
             left = match step {
-                QueryStep::Node(step) if is_seq(step) && index == 0 && !rest.is_empty() => {
+                QueryStep::Node(step)
+                    if is_seq(step) && anywhere && index == 0 && !rest.is_empty() =>
+                {
                     LeftSide::Seq
                 }
-                QueryStep::Node(step) => self.node(&left, *axis, step, &name, rest)?,
+                QueryStep::Node(step) => self.node(&left, *axis, step, &name, rest, false)?,
                 QueryStep::Zone(zone) => self.zone(&left, *axis, *zone, &name, rest),
             };
         }
@@ -91,8 +123,8 @@ impl StepsWriter<'_> {
     /// the alias of the rows that have `session_id` and `seq`.
     fn start(&mut self, left: &LeftSide, axis: Axis, last: bool) -> (SelectQuery, &'static str) {
         let (mut select, rows) = self.reach(left, axis);
-        let wide = select.from.iter().any(|line| line.starts_with(WIDE_JOIN));
-        self.crossed |= wide;
+        let wide = is_joined_wide(&select);
+        self.needs.crossed |= wide;
         let unit = self.tables.of_unit().map(|name| {
             if wide {
                 format!("coalesce(w.{name}, {rows}.{name}) as {name}")
@@ -104,6 +136,11 @@ impl StepsWriter<'_> {
         select.columns.extend(unit);
         let node = ["n.unit_id", "n.pre", "n.pre_end"];
         select.columns.extend(node.map(str::to_owned));
+        if let Some(origin) = left.origin() {
+            let origin = origin.iter().zip(ORIGIN);
+            let origin = origin.map(|(column, name)| format!("{column} as {name}"));
+            select.columns.extend(origin);
+        }
         if last {
             select.columns.push("n.id".to_owned());
         }
@@ -254,19 +291,21 @@ impl StepsWriter<'_> {
             grouped,
             core: false,
             wide,
+            origin: left.origin().map(|_| HANDED_ON),
         })
     }
 
-    fn node(
+    /// Adds a step that matches nodes. `cores`: whether every implicit core on which its tests hold is among them.
+    pub(super) fn node(
         &mut self,
         left: &LeftSide,
         axis: Axis,
         step: &NodeStep,
         name: &str,
         rest: Rest<'_>,
+        cores: bool,
     ) -> Result<LeftSide, Refused> {
-        let class = step.type_test();
-        let core = class == Some(TypeTest::Class(Class::Container));
+        let core = cores || names_container(&step.tests);
         let wide = Self::wide(left, &QueryStep::Node(step.clone()));
         let (mut select, rows) = self.start(left, axis, rest.is_empty());
         if wants_groups(rest) {
@@ -280,20 +319,24 @@ impl StepsWriter<'_> {
         if wide.is_any() {
             select.columns.push(WIDE_COLUMN.to_owned());
         }
-        let mut predicates = Predicates::new(self.dialect(), self.tables.table("attr"), core);
-        predicates.placed = rows == "p";
+        let wide_rows = is_joined_wide(&select);
+        let mut predicates = self.predicates(step, core, rows);
+        predicates.wide = wide_rows;
         for condition in predicates.tests(&step.tests)? {
             select.add_filter(condition);
         }
-        if class.is_none() {
-            select.add_filter("n.id is not null");
+        if step.type_test().is_none() && !cores {
+            let named = predicates.names_core(&step.tests)?;
+            select.add_filter(any(["n.id is not null".to_owned(), named]));
         }
+        let needs = predicates.needs;
+        drop(predicates);
         if !step.picks() {
-            self.add_joins(&mut select, predicates.needs, rows);
+            self.add_joins(&mut select, needs, rows);
             select.distinct = matches!(left, LeftSide::Rows(_));
             self.with.add(name, select);
         } else {
-            self.picked(left, rows, select, predicates, step, name)?;
+            self.picked(left, rows, select, needs, step, name)?;
         }
         Ok(LeftSide::Rows(StepRows {
             name: name.to_owned(),
@@ -301,7 +344,26 @@ impl StepsWriter<'_> {
             grouped: true,
             core,
             wide,
+            origin: left.origin().map(|_| HANDED_ON),
         }))
+    }
+
+    fn predicates<'p>(
+        &'p mut self,
+        step: &'p NodeStep,
+        core: bool,
+        rows: &'static str,
+    ) -> Predicates<'p> {
+        let attr = self.tables.table("attr");
+        let mut predicates = Predicates::new(self.dialect(), attr, core, rows);
+        let writer = StepsWriter {
+            tables: self.tables,
+            with: self.with,
+            needs: self.needs,
+            prefix: String::new(),
+        };
+        predicates.step = Some(Box::new((writer, step)));
+        predicates
     }
 
     /// The rows of a step with picks: each with its group and its place in the order of the pick.
@@ -312,15 +374,16 @@ impl StepsWriter<'_> {
         left: &LeftSide,
         rows: &'static str,
         mut select: SelectQuery,
-        mut predicates: Predicates,
+        mut needs: NeededRows,
         step: &NodeStep,
         name: &str,
     ) -> Result<(), Refused> {
+        let core = names_container(&step.tests);
         // The step hands on what it has so far, and nothing of its picks.
         let out: Vec<String> = select.columns.iter().map(|column| named(column)).collect();
         let by_key = step.pinned_key().is_some();
         let order: Vec<String> = if by_key {
-            predicates.needs.depth = true;
+            needs.depth = true;
             let keys = key_order().into_iter().enumerate().map(|(at, (key, way))| {
                 select.columns.push(format!("{key} as k_{at}"));
                 format!("k_{at}{way}")
@@ -330,7 +393,7 @@ impl StepsWriter<'_> {
             let unit = UNIT_ORDER.into_iter().chain(["pre"]);
             unit.map(str::to_owned).collect()
         };
-        self.add_joins(&mut select, predicates.needs, rows);
+        self.add_joins(&mut select, needs, rows);
         let mut group = "session_id, seq".to_owned();
         let mut from = format!("{name}_all");
         let mut nearest = None;
@@ -339,9 +402,13 @@ impl StepsWriter<'_> {
             select.columns.push(format!("{unit} as in_unit"));
             select.columns.push(format!("{pre} as in_pre"));
             // Of the nodes of the left context that reach a node the nearest one has it.
+            let mut one = format!("{rows}.session_id, {rows}.seq, n.unit_id, n.pre");
+            for (column, name) in left.origin.iter().flatten().zip(ORIGIN) {
+                one.push_str(&format!(", {column}"));
+                group.push_str(&format!(", {name}"));
+            }
             select.columns.push(format!(
-                "row_number() over (partition by {rows}.session_id, {rows}.seq, n.unit_id, n.pre \
-                 order by q.height desc, {unit}, {pre}) as near"
+                "row_number() over (partition by {one} order by q.height desc, {unit}, {pre}) as near"
             ));
             group.push_str(", in_unit, in_pre");
             nearest = Some("near = 1".to_owned());
@@ -352,12 +419,13 @@ impl StepsWriter<'_> {
         for (index, tail) in step.tail.iter().enumerate() {
             let rows = format!("{from} s");
             let (next, select) = if let PickOrTest::Test(test) = tail {
-                let mut predicates =
-                    Predicates::new(self.dialect(), self.tables.table("attr"), predicates.core);
+                let mut predicates = self.predicates(step, core, "s");
                 let condition = predicates.test(test)?;
+                let needs = predicates.needs;
+                drop(predicates);
                 let node = (self.tables).join_node("n", "s", "s.unit_id", "n.pre = s.pre");
                 let mut select = SelectQuery::new("s.*").from(rows).from(node);
-                self.add_joins(&mut select, predicates.needs, "s");
+                self.add_joins(&mut select, needs, "s");
                 select.filters.extend(keep.take());
                 (format!("{name}_test{}", index + 1), select.only(condition))
             } else {
@@ -397,8 +465,18 @@ impl StepsWriter<'_> {
     }
 }
 
+impl StepConditions for (StepsWriter<'_>, &NodeStep) {
+    fn looked_up(&mut self, test: &InnerTest<Chain>, cores: bool) -> Result<Vec<String>, Refused> {
+        let (writer, step) = self;
+        writer.looked_up(test, step, cores)
+    }
+}
+
 /// The units that the root or `^seq` reaches.
 const WIDE_JOIN: &str = "left join placed w";
+
+/// Where the rows of a step have the node that their chain hangs from.
+const HANDED_ON: [&str; 2] = ["q.o_unit", "q.o_pre"];
 
 type Rest<'r> = &'r [(Axis, QueryStep)];
 
@@ -408,6 +486,10 @@ const HEIGHT_COLUMN: &str =
 
 /// Which units a node reaches besides its own: those of the sequence, or all.
 const WIDE_COLUMN: &str = "case n.class when '^root' then 2 when '^seq' then 1 else 0 end as wide";
+
+fn is_joined_wide(select: &SelectQuery) -> bool {
+    select.from.iter().any(|line| line.starts_with(WIDE_JOIN))
+}
 
 fn named(column: &str) -> String {
     let name = column.rsplit(" as ").next().unwrap_or(column);

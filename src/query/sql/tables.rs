@@ -4,7 +4,7 @@
 use crate::query::ir::{Address, QueryTime, RangeAnswer, RangeEnd, SelectorQuery};
 
 use super::dialect::Dialect;
-use super::predicate::NeededRows;
+use super::predicate::{NeededRows, begin};
 use super::words::{CommonTables, SelectQuery};
 
 pub(super) const UNIT_ORDER: [&str; 5] = [
@@ -14,6 +14,9 @@ pub(super) const UNIT_ORDER: [&str; 5] = [
     "creation_index",
     "top",
 ];
+
+/// The place of a unit in document order, from 1, and how many units are inside the root up to the last of `^seq`.
+const PLACES: [&str; 2] = ["place", "inside_root"];
 
 /// The tables that [`Tables::chosen`] replaces. All but `snapshot` are partitioned.
 const CHOSEN: [&str; 4] = ["snapshot", "placement", "node", "attr"];
@@ -43,6 +46,8 @@ pub(super) struct Tables {
     pub(super) wanted: Wanted,
     /// Whether the lists of snapshots are compared.
     pub(super) compares: bool,
+    /// Whether conditions compare where nodes begin and end, so that units have their places in document order.
+    pub(super) places: bool,
     /// Whether each version of a unit is queried once, at the newest of the snapshots that has it.
     pub(super) once: bool,
 }
@@ -73,12 +78,14 @@ impl Tables {
         Some(&*self.pattern).filter(|pattern| !pattern.is_empty())
     }
 
-    /// What steps pass on of a node's unit: its order, its first snapshot if units are queried once, and the name of its
-    /// session if rows have that.
+    /// What steps pass on of a node's unit: its order, its first snapshot if units are queried once, the name of its
+    /// session if rows have that, and its place.
     pub(super) fn of_unit(&self) -> impl Iterator<Item = &'static str> + use<> {
         let first = self.once.then_some("first_seq");
         let name = self.are_named().then_some("name");
-        UNIT_ORDER.into_iter().chain(first).chain(name)
+        let places: &[&'static str] = if self.places { &PLACES } else { &[] };
+        let more = first.into_iter().chain(name).chain(places.iter().copied());
+        UNIT_ORDER.into_iter().chain(more)
     }
 
     /// The columns that the last step of a group passes on.
@@ -326,11 +333,22 @@ impl Tables {
             )
         };
         let join = format!("join {placement} p on p.session_id = a.session_id and {on}");
-        let placed = SelectQuery::new(format!(
+        let mut placed = SelectQuery::new(format!(
             "a.session_id, {seq}, p.unit_id, p.rank, p.turn, p.sibling_offset, p.created_at_ns, \
              p.creation_index, p.id as top{}",
             self.name("a")
         ));
+        if self.places {
+            placed = placed
+                .and(
+                    "row_number() over (partition by a.session_id, a.seq order by p.rank, \
+                     p.sibling_offset, p.created_at_ns, p.creation_index, p.id) as place",
+                )
+                .and(
+                    "sum(case when p.rank <= 1 then 1 else 0 end) \
+                     over (partition by a.session_id, a.seq) as inside_root",
+                );
+        }
         with.add("placed", placed.from(asked).from(self.ordered(&join)));
     }
 
@@ -343,6 +361,9 @@ impl Tables {
                  created_at_ns desc, creation_index desc, top desc) as depth",
             );
             with.add("turns", turns.from("placed p").only("turn"));
+        }
+        if needs.answers {
+            self.answers(with);
         }
         if needs.parent {
             let tops = "n.class = case p.rank when 1 then '^seq' else '^root' end";
@@ -368,6 +389,43 @@ impl Tables {
                 .end("group by p.session_id, n.id");
             with.add("born", born);
         }
+    }
+}
+
+impl Tables {
+    /// Adds `answered`: where each result begins, and the call that it belongs to, which is the last one before it
+    /// with its id (LANGUAGE §13).
+    fn answers(&self, with: &mut CommonTables) {
+        let call = "coalesce(n.kind, n.type_sub) = 'call'";
+        let blocks = "n.class = 'cb' and coalesce(n.kind, n.type_sub) in ('call', 'result')";
+        let node = self.join_node("n", "p", "p.unit_id", blocks);
+        let session = if self.dialect.is_parquet() {
+            "a.session_id = n.session_id and "
+        } else {
+            ""
+        };
+        let attr = format!(
+            "join {} a on {session}a.unit_id = n.unit_id and a.pre = n.pre and a.name = 'data_call_id' \
+             and a.ordinal = -1 and a.type = 'text'",
+            self.table("attr")
+        );
+        let begin = begin("p.place");
+        let answers = SelectQuery::new("p.session_id, p.seq")
+            .and(format!("{begin} as result_at"))
+            .and(format!("case when {call} then 1 else 0 end as is_call"))
+            .and(format!(
+                "max(case when {call} then {begin} end) over (partition by p.session_id, p.seq, a.text \
+                 order by {begin}) as call_at"
+            ))
+            .from("placed p")
+            .from(self.ordered(&node))
+            .from(self.ordered(&attr));
+        with.add("answers", answers);
+        let answered = SelectQuery::new("session_id, seq, result_at, call_at").from("answers");
+        with.add(
+            "answered",
+            answered.only("is_call = 0").only("call_at is not null"),
+        );
     }
 }
 

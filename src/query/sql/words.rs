@@ -135,7 +135,10 @@ impl Display for SelectQuery {
 
 /// Common table expressions, in order: each reads only those before it.
 #[derive(Debug, Default)]
-pub(super) struct CommonTables(Vec<(String, Vec<SelectQuery>)>);
+pub(super) struct CommonTables {
+    all: Vec<(String, Vec<SelectQuery>)>,
+    numbers: usize,
+}
 
 impl CommonTables {
     pub(super) fn add(&mut self, name: &str, select: SelectQuery) {
@@ -145,20 +148,26 @@ impl CommonTables {
     /// Adds one of the rows of several, each once. Of many, some are put together before.
     pub(super) fn add_union(&mut self, name: &str, selects: Vec<SelectQuery>) {
         if selects.len() <= MANY {
-            self.0.push((name.to_owned(), selects));
+            self.all.push((name.to_owned(), selects));
             return;
         }
         let mut parts = Vec::new();
         for (index, part) in selects.chunks(MANY).enumerate() {
             let own = format!("{name}_{}", index + 1);
-            self.0.push((own.clone(), part.to_vec()));
+            self.all.push((own.clone(), part.to_vec()));
             parts.push(SelectQuery::new("*").from(own));
         }
         self.add_union(name, parts);
     }
 
+    /// A number for names, another one with each call.
+    pub(super) fn number(&mut self) -> usize {
+        self.numbers += 1;
+        self.numbers
+    }
+
     pub(super) fn append(&mut self, other: Self) {
-        self.0.extend(other.0);
+        self.all.extend(other.all);
     }
 
     /// How many tables a statement with these and an end joins, where every name is replaced by what it
@@ -166,14 +175,15 @@ impl CommonTables {
     pub(super) fn tables(&self, end: &SelectQuery) -> usize {
         let mut known: HashMap<&str, usize> = HashMap::new();
         let count = |known: &HashMap<&str, usize>, select: &SelectQuery| {
-            let tables = select.from.iter().map(|line| {
-                let joined = line.split_once("join ").map_or(&**line, |(_, table)| table);
-                let name = joined.split(' ').next().unwrap_or_default();
-                1 + known.get(name).copied().unwrap_or(0)
-            });
+            let text = select.to_string();
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let tables = words
+                .windows(2)
+                .filter(|pair| ["from", "join"].contains(&pair[0]));
+            let tables = tables.map(|pair| 1 + known.get(pair[1]).copied().unwrap_or(0));
             tables.fold(0, usize::saturating_add)
         };
-        for (name, selects) in &self.0 {
+        for (name, selects) in &self.all {
             let all = selects.iter().map(|select| count(&known, select));
             let all = all.fold(0, usize::saturating_add);
             known.insert(name, all);
@@ -184,7 +194,7 @@ impl CommonTables {
 
 impl Display for CommonTables {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for (index, (name, selects)) in self.0.iter().enumerate() {
+        for (index, (name, selects)) in self.all.iter().enumerate() {
             let before = if index == 0 { "with " } else { ",\n" };
             write!(f, "{before}{name} as (\n  ")?;
             for (index, select) in selects.iter().enumerate() {

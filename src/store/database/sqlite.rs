@@ -16,6 +16,7 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
 
+use crate::json::JsonValue;
 use crate::query::ir::Patterns;
 use crate::store::database::new_file::{cancelled, into_new_file};
 use crate::store::database::sql::{
@@ -67,6 +68,8 @@ const ROW: &str = "pactql_row";
 
 /// The function of statements of selectors: whether a pattern is found in a text (STORE §5).
 const SEARCH: &str = "pactql_search";
+/// That for the bytes of the text of a content.
+const BYTES: &str = "pactql_bytes";
 const PURE: FunctionFlags = FunctionFlags::SQLITE_DETERMINISTIC;
 
 /// The longest that SQLite waits: it counts milliseconds in 31 bits.
@@ -185,6 +188,7 @@ impl Sqlite {
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
         connection.create_scalar_function(ROW, -1, flags, move |row| Ok(put_row(row, &rows)))?;
         connection.create_scalar_function(SEARCH, 2, flags | PURE, search)?;
+        connection.create_scalar_function(BYTES, 2, flags | PURE, bytes)?;
         match access {
             FileAccess::Create | FileAccess::Write => {
                 self.log_commits()?;
@@ -443,6 +447,20 @@ fn search(row: &Context<'_>) -> rusqlite::Result<Option<bool>> {
             Ok(Some(pattern.is_match(text)))
         }
     }
+}
+
+/// [`BYTES`] of a text, and whether it is JSON: null for a null.
+fn bytes(row: &Context<'_>) -> rusqlite::Result<Option<i64>> {
+    let text = match row.get_raw(0) {
+        ValueRef::Null => return Ok(None),
+        text => text.as_str()?,
+    };
+    let mut decoded = String::new();
+    let content = match row.get(1)? {
+        true => JsonValue::read(text, &mut decoded),
+        false => JsonValue::Text(text),
+    };
+    Ok(i64::try_from(content.text_len()).ok())
 }
 
 fn beside(path: &Path, end: &str) -> PathBuf {

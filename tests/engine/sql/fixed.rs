@@ -102,6 +102,15 @@ pub(super) fn selectors(wide: usize) -> Vec<String> {
     ]
     .map(|test| format!("@t0 .cb[{test}]"))
     .to_vec();
+    // Conditions as deep as they may be.
+    for condition in ["has", "not", "after", "before", "has-result"] {
+        let deep = (1..7).fold("[id!='x']".to_owned(), |inside, _| {
+            format!(":{condition}(*{inside})")
+        });
+        all.push(format!("@t0 *:not(:{condition}(*{deep}))"));
+        all.push(format!("@t0 *:{condition}(*{deep})"));
+    }
+    all.push(format!("@t0 *{}", ":has(:has-call, .cb:last)".repeat(4)));
     let joined = |count: usize, between: &str, part: &dyn Fn(usize) -> String| {
         (0..count).map(part).collect::<Vec<_>>().join(between)
     };

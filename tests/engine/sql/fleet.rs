@@ -60,7 +60,8 @@ pub(super) fn answers(rows: &[Vec<Value>], shape: Shape) -> Answers {
 /// The sessions of a fleet that selectors are made for: random ones.
 fn samples() -> BTreeMap<String, (Arc<Session>, Sample)> {
     let sessions = (0..SESSIONS).map(|seed| {
-        let sample = Sample::new(seed * 7919 + 5);
+        let sample = crate::conditions::case(seed, &Sample::new(seed * 7919 + 5), 0);
+        let sample = Sample::of(sample.lines);
         let session = Session::from_slice(sample.text().as_bytes()).unwrap();
         (format!("s/{seed:02}"), (Arc::new(session), sample))
     });
@@ -96,7 +97,12 @@ fn selectors(
         let mut left = cases(dialect);
         while left > 0 {
             let (_, sample) = rng.pick(&samples.values().collect::<Vec<_>>());
-            let sel = selectors::selector(&mut rng, &sample.session, edition);
+            let sel = match edition {
+                Edition::Canonical if rng.chance(50) => {
+                    selectors::with_conditions(&mut rng, &sample.session)
+                }
+                _ => selectors::selector(&mut rng, &sample.session, edition),
+            };
             let sel = at(&mut rng, &sample.session, edition, &sel);
             let unset = sel.time == crate::support::selector::Time::Omitted;
             if !(committed && edition != Edition::V01 && unset) {
@@ -167,7 +173,10 @@ fn compare(
     }
     wrong.truncate(3);
     assert!(count == 0, "{count} differ:\n{}", wrong.join("\n\n"));
-    assert!(found * 2 >= asked, "only {found} of {asked} find anything");
+    assert!(
+        found * 5 >= asked * 2,
+        "only {found} of {asked} find anything"
+    );
     assert!(refused * 10 < asked, "{refused} refused");
 }
 

@@ -4,7 +4,7 @@ use pactql::sql::{Dialect, Options};
 use pactql::{Code, Engine};
 
 /// The dialects that refuse a construct, and a selector with it.
-const REFUSED: [(&str, &[Dialect]); 11] = {
+const REFUSED: [(&str, &[Dialect]); 12] = {
     use Dialect::{DuckDb, Postgres, Spark, Sqlite};
     [
         (
@@ -18,6 +18,7 @@ const REFUSED: [(&str, &[Dialect]); 11] = {
         (r"@t0 .cb[key~'(a{40}){40}']", &[DuckDb, Postgres]),
         (r"@t0 .cb[key~'(?:(?:ab){2}){250}|(x+){200}']", &[]),
         ("@t0 .cb[content='1.50']", &[DuckDb, Spark]),
+        ("@t0 .cb[tokens>500]", &[DuckDb, Postgres, Spark]),
         ("@t0 .cb[role=$role]", &[Sqlite, DuckDb, Postgres, Spark]),
         ("@t0 .cb @limit=$n", &[Sqlite, DuckDb, Postgres, Spark]),
         ("@t0 .cb[role='a\0']", &[Sqlite, DuckDb, Postgres, Spark]),

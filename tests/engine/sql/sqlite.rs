@@ -1,4 +1,4 @@
-//! Runs statements in SQLite, as a user of the library would with a function of its own for patterns.
+//! Runs statements in SQLite, as a user of the library would with functions of its own for patterns and sizes.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -9,10 +9,12 @@ use regex::Regex;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::support::json::{Json, parse};
+
 /// The rows of a statement by session, each as text: `id`, or `newer older change id`.
 pub(crate) type Answers = BTreeMap<String, Vec<String>>;
 
-/// A connection that only reads, with the function that a statement for SQLite may call.
+/// A connection that only reads, with the functions that a statement for SQLite may call.
 pub(crate) fn open(path: &str) -> Connection {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     let patterns: Mutex<HashMap<String, Regex>> = Mutex::default();
@@ -28,6 +30,19 @@ pub(crate) fn open(path: &str) -> Connection {
                 .entry(pattern.clone())
                 .or_insert_with(|| Regex::new(&pattern).unwrap());
             Ok(Some(regex.is_match(&text)))
+        })
+        .unwrap();
+    connection
+        .create_scalar_function("pactql_bytes", 2, flags, |row| {
+            let Some(text) = row.get::<Option<String>>(0)? else {
+                return Ok(None);
+            };
+            let content = if row.get(1)? {
+                parse(&text)
+            } else {
+                Json::Str(text)
+            };
+            Ok(Some(content.bytes()))
         })
         .unwrap();
     connection

@@ -104,6 +104,7 @@ fn read_core(tree: &Tree, edition: Edition, turn: usize, name: &str) -> Read {
         "nodeType" | "type" | "stored_type" => Read::StoredType("mc".to_owned()),
         "offset" => Read::Number(Some(0)),
         "depth" => Read::Number(tree.nodes[turn].depth),
+        "bytes" | "tokens" if edition == Edition::Canonical => Read::Number(None),
         "ttl" | "priority" | "cycle" | "created_at_ns" | "creation_index" | "cadence" | "cad"
         | "sdepth" | "born_turn" | "age" => Read::Number(None),
         "tags" | "tag" => Read::Tags(None),
@@ -142,6 +143,8 @@ fn read_node(session: &Session, tree: &Tree, edition: Edition, node: usize, name
         "ttl" => Read::Number(int("ttl")),
         "cycle" => Read::Number(int("cycle")),
         "cadence" | "cad" => Read::Number(int("cadence").or_else(|| int("cad"))),
+        "bytes" if edition == Edition::Canonical => Read::Number(Some(n.bytes())),
+        "tokens" if edition == Edition::Canonical => Read::Number(Some((n.bytes() + 3) / 4)),
         "depth" => Read::Number(n.depth),
         "sdepth" => Read::Number(Some(n.level)),
         "born_turn" => Read::Number(Some(born(session, tree, node))),
@@ -198,7 +201,7 @@ fn compare(read: &Read, op: Op, value: &Value) -> bool {
 }
 
 /// Whether a name is that of a numeric header.
-pub(crate) fn is_numeric(name: &str) -> bool {
+pub(crate) fn is_numeric(name: &str, edition: Edition) -> bool {
     let names = [
         "offset",
         "ttl",
@@ -208,7 +211,7 @@ pub(crate) fn is_numeric(name: &str) -> bool {
         "creation_index",
         "cadence",
     ];
-    names.contains(&name)
+    names.contains(&name) || edition == Edition::Canonical && ["bytes", "tokens"].contains(&name)
 }
 
 /// Whether no number, and not even its absence, passes all comparisons. Tries the literals and

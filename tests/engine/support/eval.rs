@@ -653,7 +653,7 @@ impl Eval<'_> {
         let by_groups: Vec<HashSet<String>> = match &sel.body {
             Body::Union(chains) => chains
                 .iter()
-                .filter(|chain| !never(chain))
+                .filter(|chain| !never(chain, self.edition))
                 .map(|chain| match chain.steps.last() {
                     Some((_, Step::Node(step))) => self.step_keys(step),
                     _ => HashSet::new(),
@@ -715,7 +715,7 @@ impl Eval<'_> {
 
 /// Whether a group can match nothing by its form: a step compares one number with literals that
 /// no number satisfies all of. Knows this one form only.
-fn never(chain: &Chain) -> bool {
+fn never(chain: &Chain, edition: Edition) -> bool {
     let of_step = |(_, step): &(Axis, Step)| {
         let Step::Node(step) = step else { return false };
         let tests = step.parts.iter().filter_map(|part| match part {
@@ -729,7 +729,7 @@ fn never(chain: &Chain) -> bool {
         tests.iter().any(|(name, ..)| {
             let of_name = tests.iter().filter(|(other, ..)| other == name);
             let of_name = of_name.map(|(_, op, value)| (*op, *value));
-            super::compare::is_numeric(name)
+            super::compare::is_numeric(name, edition)
                 && super::compare::no_number(&of_name.collect::<Vec<_>>())
         })
     };

@@ -105,6 +105,16 @@ impl Json {
         }
     }
 
+    /// The bytes of the text of a content: of a list or an object of its canonical JSON (LANGUAGE §5).
+    pub(crate) fn bytes(&self) -> i64 {
+        let bytes = match self {
+            Self::Null => 0,
+            Self::Str(text) | Self::Num(text) => text.len(),
+            other => other.canonical().len(),
+        };
+        bytes as i64
+    }
+
     /// As Python's `json.dumps(…, sort_keys=True, separators=(',', ':'), ensure_ascii=True)`
     /// writes it (RUNTIME §2).
     pub(crate) fn canonical(&self) -> String {

@@ -451,6 +451,7 @@ impl Maker<'_> {
             // In quotes: a header of exactly that name, or a custom attribute.
             let names = [
                 "tag",
+                "bytes",
                 "cad",
                 "tags",
                 "parent_id",
@@ -500,6 +501,9 @@ impl Maker<'_> {
         }
         if self.edition == Edition::Canonical && self.rng.chance(10) {
             names = vec!["stored_type", "stored_kind"];
+        }
+        if self.rng.chance(4) {
+            names = vec!["bytes", "tokens"];
         }
         let name = match *self.rng.pick(&names) {
             "tag" => "tags",
@@ -592,6 +596,13 @@ impl Maker<'_> {
                     3 if own < 1000 => Value::Num(format!("{own}.{}", self.rng.pick(&["0", "5"]))),
                     _ => Value::int(own),
                 }
+            }
+            "bytes" | "tokens" => {
+                let own = match name {
+                    "bytes" => n.bytes(),
+                    _ => (n.bytes() + 3) / 4,
+                };
+                Value::int(own + *self.rng.pick(&[0, 0, 0, 0, -1, 1]))
             }
             "depth" => Value::int(n.depth.unwrap_or(1) + self.rng.range(-1, 1)),
             "sdepth" => Value::int(n.level + self.rng.range(-1, 1)),

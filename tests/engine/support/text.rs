@@ -506,7 +506,8 @@ impl Printer<'_> {
         // In quotes a header and a custom attribute are the same, but no alias, facet or sugar.
         let plain = !matches!(name, "type" | "tag" | "cad" | "ephemeral" | "sticky")
             && !name.starts_with("stored_")
-            && !super::selectors::FACETS.contains(&name);
+            && !super::selectors::FACETS.contains(&name)
+            && !["bytes", "tokens"].contains(&name);
         let name = if is_name(name) && !prop.exact && !(plain && self.chance(8)) {
             name.to_owned()
         } else {

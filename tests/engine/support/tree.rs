@@ -91,6 +91,11 @@ impl Node {
         }
     }
 
+    /// The bytes of the text of the content (LANGUAGE §5).
+    pub(crate) fn bytes(&self) -> i64 {
+        self.field("content").map_or(0, Json::bytes)
+    }
+
     /// The stored content hash, or the computed one.
     pub(crate) fn content_hash(&self) -> String {
         match self.field("content_hash").and_then(Json::as_str) {

@@ -101,6 +101,10 @@ impl Lowerer {
         match attr {
             Attr::NodeType if self.edition == Edition::V01 => Some(Attr::StoredType),
             Attr::Kind if self.edition == Edition::V01 => Some(Attr::StoredKind),
+            // The earlier editions have no sizes.
+            Attr::Bytes | Attr::Tokens if self.edition < Edition::Canonical => {
+                Some(Attr::Custom(text.into()))
+            }
             Attr::StoredType | Attr::StoredKind => {
                 let instead = match attr {
                     _ if self.edition != Edition::V01 => None,
