@@ -1,10 +1,12 @@
 //! Merges segments, so that a snapshot of T turns has O(log T) pieces.
 //!
 //! Small neighbouring segments are merged geometrically, as in a log-structured merge tree: every
-//! row is copied O(log T) times.
+//! row is copied O(log T) times. A snapshot of a few rows is one segment, so that a set of its rows is one word.
 
 use std::ops::Range;
 use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use super::attributes::Collector;
 use super::dead::{DeadRows, Moment, moment};
@@ -27,12 +29,18 @@ fn most_pieces(turns: usize) -> usize {
     2 * (usize::BITS - turns.leading_zeros()) as usize + 8
 }
 
+/// Snapshots of at most this many rows are one segment,
+const FEW_ROWS: usize = 64;
+
+/// or have fewer runs than this, where merging would leave units behind that only older snapshots have.
+const FEW_RUNS: usize = 8;
+
 /// A run of fewer units is not merged until the newest such runs have this many together. Most
 /// commits then merge nothing.
 const BATCH: usize = 4;
 
-/// Merges runs of turns: the newest ones, when they have [`BATCH`] units, with older ones that are
-/// less than twice as large; then the two smallest neighbours while there are too many runs.
+/// Merges all runs, if they have few rows. Otherwise runs of turns: the newest ones, when they have [`BATCH`] units,
+/// with older ones that are less than twice as large; then the two smallest neighbours while there are too many runs.
 /// `at` is the moment of the snapshot.
 pub(super) fn merge(runs: &mut Vec<UnitRun>, at: Moment) -> Vec<Merge> {
     let rows = |run: &UnitRun| run.rows().len();
@@ -42,6 +50,10 @@ pub(super) fn merge(runs: &mut Vec<UnitRun>, at: Moment) -> Vec<Merge> {
         rank(run.units.start) == UnitKind::Turn.rank()
             && rank(run.units.end - 1) == UnitKind::Turn.rank()
     };
+    if runs.iter().map(rows).sum::<usize>() <= FEW_ROWS {
+        let joins = runs.len() > 1 && (runs.len() >= FEW_RUNS || has_all_units(runs));
+        return Vec::from_iter(joins.then(|| join(runs, 0..runs.len(), at)));
+    }
     // Step 1, the geometric rule of a log-structured merge tree. The newest short runs wait until they are
     // BATCH units together, so three of four commits copy nothing. Then every older run that is less than
     // twice as large as what has been collected joins too: after the merge each run is at least twice as
@@ -85,6 +97,17 @@ pub(super) fn merge(runs: &mut Vec<UnitRun>, at: Moment) -> Vec<Merge> {
     merges
 }
 
+/// Whether the runs have every unit of their segments.
+fn has_all_units(runs: &[UnitRun]) -> bool {
+    runs.iter().all(|run| {
+        let same = runs
+            .iter()
+            .filter(|other| Arc::ptr_eq(&other.segment, &run.segment));
+        let units: usize = same.map(|other| other.units.len()).sum();
+        units == run.segment.units().len()
+    })
+}
+
 fn join(runs: &mut Vec<UnitRun>, joined: Range<usize>, moment: Moment) -> Merge {
     let at = joined.start;
     let mut parts: Vec<UnitRun> = runs.drain(joined).collect();
@@ -125,6 +148,42 @@ fn join(runs: &mut Vec<UnitRun>, joined: Range<usize>, moment: Moment) -> Merge 
     }
 }
 
+impl Merge {
+    /// The units of a settled run in the new segment, if they are all there.
+    fn moved(&self, run: &UnitRun, at: Moment) -> Option<SmallVec<[UnitRun; 2]>> {
+        let (mut parts, mut first, mut left) = (SmallVec::new(), 0, run.units.len());
+        for (segment, units) in &self.inputs {
+            let own = run.units.start.max(units.start)..run.units.end.min(units.end);
+            if Arc::ptr_eq(&run.segment, segment) && !own.is_empty() {
+                left -= own.len();
+                let shifted = own.start - units.start + first..own.end - units.start + first;
+                parts.push(self.moved_part(run, own, shifted, at));
+            }
+            first += units.len() as u32;
+        }
+        (left == 0).then_some(parts)
+    }
+
+    /// The units `from` of a run, which the new segment has as `to`.
+    fn moved_part(&self, run: &UnitRun, from: Range<u32>, to: Range<u32>, at: Moment) -> UnitRun {
+        let mut moved = UnitRun::new(Arc::clone(&self.output), to);
+        let part = UnitRun {
+            units: from,
+            ..run.clone()
+        };
+        // The newer snapshot mostly knows of the same deaths. Otherwise this one keeps its own.
+        let (from, to) = (part.rows(), moved.rows());
+        let dead = part.shared_dead(at);
+        let dead = dead.map(|(row, died)| (row - from.start + to.start, died));
+        moved.dead.clone_from(&self.dead);
+        let own = (!dead.clone().eq(moved.shared_dead(at))).then(|| dead.collect());
+        if let Some(own) = own {
+            moved.dead = DeadRows::new(own);
+        }
+        moved
+    }
+}
+
 #[doc(hidden)]
 impl Snapshot {
     /// The same snapshot on the merged segments, so that the old ones can be freed; `None` if it has none of them.
@@ -138,38 +197,21 @@ impl Snapshot {
         let mut runs: Vec<UnitRun> = runs.collect();
         let mut changed = false;
         // Merges are applied in the order in which they were made: the output of one may be an input of the
-        // next. A run moves if it lies within an input; the offset of its first unit stays the same.
+        // next. A run moves, in parts, if inputs have all of its units.
         for merge in merges {
-            let mut first = 0;
-            for (segment, units) in &merge.inputs {
-                for run in &mut runs {
-                    let inside = units.start <= run.units.start && run.units.end <= units.end;
-                    if !Arc::ptr_eq(&run.segment, segment) || !inside {
-                        continue;
+            let mut joined: Vec<UnitRun> = Vec::with_capacity(runs.len() + 1);
+            for mut run in runs {
+                run.settle(moment);
+                match merge.moved(&run, moment) {
+                    Some(parts) => {
+                        changed = true;
+                        // Neighbouring runs of one segment become one piece.
+                        for part in parts {
+                            push_run(&mut joined, part, moment);
+                        }
                     }
-                    changed = true;
-                    let shifted = |unit: u32| unit - units.start + first;
-                    let mut moved = UnitRun::new(
-                        Arc::clone(&merge.output),
-                        shifted(run.units.start)..shifted(run.units.end),
-                    );
-                    // The newer snapshot mostly knows of the same deaths. Otherwise this one keeps its own.
-                    let (from, to) = (run.rows(), moved.rows());
-                    let dead = run.shared_dead(moment);
-                    let dead = dead.map(|(row, died)| (row - from.start + to.start, died));
-                    moved.dead.clone_from(&merge.dead);
-                    let own = (!dead.clone().eq(moved.shared_dead(moment))).then(|| dead.collect());
-                    if let Some(own) = own {
-                        moved.dead = DeadRows::new(own);
-                    }
-                    *run = moved;
+                    None => push_run(&mut joined, run, moment),
                 }
-                first += units.len() as u32;
-            }
-            // Neighbouring runs of one segment become one piece.
-            let mut joined: Vec<UnitRun> = Vec::with_capacity(runs.len());
-            for run in runs {
-                push_run(&mut joined, run, moment);
             }
             runs = joined;
         }

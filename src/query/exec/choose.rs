@@ -16,7 +16,7 @@ pub(super) enum StrategyChoice<'a> {
     Count(u64),
     /// The id, if it is the whole selector.
     ById(Option<&'a str>),
-    /// One window; `None` if the snapshot has no rows at the depths.
+    /// One window, of the whole snapshot or of some depths; `None` if the snapshot has no rows at the depths.
     Word(Option<WordWindow<'a>>),
     /// Several windows, all in these rows.
     Words(Range<u32>),
@@ -64,6 +64,9 @@ pub(super) fn choose<'a>(
     }
     if let Ok(only) = by_id(bound) {
         return StrategyChoice::ById(only);
+    }
+    if let Some(window) = WordWindow::whole(bound, input) {
+        return StrategyChoice::Word(Some(window));
     }
     if let Some(nearest) = bound.nearest
         && let [chain] = &*bound.chains

@@ -2,11 +2,13 @@
 //!
 //! A running conversation mostly asks for the newest turns, the head or `^sys`, or has few rows altogether, for
 //! which setting up bit sets costs more than the rows do. Here a set of rows is one word, bit 0 is the first row
-//! of the window, and a step is a few operations on words. A window is whole units of one piece, so a separable
-//! chain finds in each what it finds there in a whole run. Results are those of [`super::chain`].
+//! of the window, and a step is a few operations on words. A window is a whole snapshot of one segment, or whole
+//! units of one piece, in which a separable chain finds what it finds there in a whole run. Results are those of
+//! [`super::chain`].
 
 use std::convert::Infallible;
 use std::ops::Range;
+use std::sync::Arc;
 
 use smallvec::smallvec;
 
@@ -17,20 +19,25 @@ use super::scan::test_word;
 use super::stats::RunInput;
 use super::trace::Trace;
 use super::window::{at_depths, intervals};
-use crate::index::{Bits, FewRows, LEVEL_POSTINGS, Ones, Posting, SnapshotPiece};
-use crate::query::ir::{Axis, TypeTest};
+use crate::index::{Bits, FewRows, LEVEL_POSTINGS, Ones, Posting, SnapshotPiece, mask};
+use crate::query::ir::{Axis, DepthSet, TypeTest};
 use crate::query::plan::{Bound, BoundChain, BoundPick, BoundStep, BoundTest, RootOrSeq};
 use crate::tree::NodeClass;
 
-/// At most 64 rows of a piece.
+/// At most 64 rows of a segment.
 pub(super) struct WordWindow<'a> {
     /// The first row in the snapshot.
     first: u32,
     /// The number of rows, at least 1.
     len: u32,
-    /// Whether they are turns, below `^seq`; else a region.
-    sealed: bool,
-    /// The nodes that were not removed.
+    /// The rows below `^seq`.
+    turns: u64,
+    /// `^sys` and `^ah`.
+    regions: u64,
+    /// The root and `^seq`, if the window is the whole snapshot; else both are before it.
+    root: u64,
+    seq: u64,
+    /// The other nodes that were not removed.
     all: u64,
     piece: &'a SnapshotPiece,
     /// The first row in the segment.
@@ -38,7 +45,7 @@ pub(super) struct WordWindow<'a> {
     input: RunInput<'a>,
 }
 
-/// The left context of a step: rows of the window, and nodes before it.
+/// The left context of a step: rows of the window, and apart from them the root and `^seq`.
 #[derive(Clone, Copy)]
 struct WordContext {
     rows: u64,
@@ -61,7 +68,7 @@ impl WordContext {
     }
 }
 
-/// Runs a plan of one group over one window, if the snapshot has it.
+/// Runs a plan over one window, if the snapshot has it.
 #[inline(always)]
 pub(super) fn run_one(
     bound: &Bound,
@@ -74,12 +81,17 @@ pub(super) fn run_one(
         trace.counters.pieces_pruned += pieces;
         return MatchedRows::none();
     };
-    trace.begin_chain(0);
-    let matched = window.run(&bound.chains[0], true, trace);
-    trace.counters.pieces_pruned += pieces - 1;
+    let mut matched = 0;
+    for (group, chain) in bound.chains.iter().enumerate() {
+        trace.begin_chain(group);
+        matched |= window.run(chain, true, trace);
+    }
+    if window.root == 0 {
+        trace.counters.pieces_pruned += pieces - 1;
+    }
     MatchedRows::Word {
         start: window.first,
-        word: matched,
+        word: window.filter(&bound.filters, matched, trace),
     }
 }
 
@@ -202,7 +214,7 @@ pub(super) fn run_all(
     MatchedRows::Bits(smallvec![rows])
 }
 
-/// Whether words can run a chain over any units of a piece: there is nothing between turns, and no step sees an
+/// Whether words can run a chain over any rows of a piece: there is nothing between turns, and no step sees an
 /// implicit core.
 #[inline]
 fn fits(chain: &BoundChain, piece: &SnapshotPiece) -> bool {
@@ -240,7 +252,11 @@ impl<'a> WordWindow<'a> {
         let mut window = Self {
             first: rows.start,
             len,
-            sealed,
+            turns: if sealed { u64::MAX } else { 0 },
+            // The window of a region starts with the region.
+            regions: u64::from(!sealed),
+            root: 0,
+            seq: 0,
             all: u64::MAX >> (64 - len),
             piece,
             start: rows.start - piece.shift(),
@@ -251,6 +267,44 @@ impl<'a> WordWindow<'a> {
             window.all &= !window.of_posting(cores);
         }
         window
+    }
+
+    /// All rows, if they are one word of one segment in which words can run every chain.
+    #[inline]
+    pub(super) fn whole(bound: &Bound, input: RunInput<'a>) -> Option<Self> {
+        let snapshot = input.snapshot;
+        let (piece, others) = snapshot.pieces().split_first()?;
+        if !bound.in_word || snapshot.end_row() > WORD_ROWS {
+            return None;
+        }
+        // An older snapshot may lack the turns before the head.
+        let mut all = 0;
+        for own in std::iter::once(piece).chain(others) {
+            let is_same = Arc::ptr_eq(own.segment(), piece.segment());
+            if !is_same || !bound.chains.iter().all(|chain| fits(chain, own)) {
+                return None;
+            }
+            all |= mask(0, own.rows().start, own.rows().end);
+            for row in own.dead_rows(own.rows()) {
+                all &= !(1 << row);
+            }
+        }
+        let bits = |rows: Range<u32>| mask(0, rows.start, rows.end);
+        let first = |rows: Range<u32>| bits(rows.start..rows.end.min(rows.start + 1));
+        let seq = snapshot.seq_row().map_or(0, |row| 1 << row);
+        let cores = piece.segment().cores().word(0);
+        Some(Self {
+            first: 0,
+            len: snapshot.end_row(),
+            turns: bits(snapshot.seq_rows()),
+            regions: first(snapshot.sys_rows()) | first(snapshot.head_rows()),
+            root: 1,
+            seq,
+            all: all & !(1 | seq | cores),
+            piece,
+            start: 0,
+            input,
+        })
     }
 
     /// The rows at the depths of an [interval](intervals); `Ok(None)` if the snapshot has
@@ -290,8 +344,7 @@ impl<'a> WordWindow<'a> {
         self.all &= !(1 << (row - self.start));
     }
 
-    /// Runs the chain, which has [steps for words](BoundChain::in_words). Depth tests need no evaluation: no test
-    /// is after a pick, so the window is inside the intersection of their depths.
+    /// Runs a chain that [one word](BoundChain::in_word) can run.
     #[inline]
     fn run(&self, chain: &BoundChain, is_first: bool, trace: &mut Trace) -> u64 {
         let matched = self.steps(chain, is_first, trace);
@@ -329,19 +382,28 @@ impl<'a> WordWindow<'a> {
                     (all & self.reach(left, filter.axis, level), level)
                 }
             };
-            // The root and `^seq` are before the window, in no bit of it. `^seq` is below the root
-            // only.
-            let (root, seq) = match filter.ambient {
+            // The root and `^seq` are no rows of the set. `^seq` is below the root only.
+            let may = |only| matches!(filter.ambient, RootOrSeq::Maybe) || filter.ambient == only;
+            let (mut root, mut seq) = match filter.ambient {
                 RootOrSeq::Never => (false, false),
-                ambient => (
-                    left.is_none() && self.ambient(ambient, tests, RootOrSeq::Root, trace),
-                    left.is_none_or(|left| left.root)
-                        && self.ambient(ambient, tests, RootOrSeq::Seq, trace),
+                _ => (
+                    left.is_none() && may(RootOrSeq::Root),
+                    left.is_none_or(|left| left.root) && may(RootOrSeq::Seq),
                 ),
             };
-            let mut rows = self.filter(tests, reach, trace);
+            let mut rows = if self.root == 0 {
+                root = root && self.ambient(tests, RootOrSeq::Root, trace);
+                seq = seq && self.ambient(tests, RootOrSeq::Seq, trace);
+                self.filter(tests, reach, trace)
+            } else {
+                // In a whole snapshot they are tested with the others.
+                let own = if root { self.root } else { 0 } | if seq { self.seq } else { 0 };
+                let rows = self.filter(tests, reach | own, trace);
+                (root, seq) = (rows & self.root != 0, rows & self.seq != 0);
+                rows & all
+            };
             for pick in &filter.picks {
-                rows = self.pick(pick, left.map_or(0, |left| left.rows), rows);
+                rows = self.pick(pick, left, rows);
             }
             let kept = WordContext {
                 rows,
@@ -355,46 +417,34 @@ impl<'a> WordWindow<'a> {
             }
             left = Some(kept);
         }
-        left.map_or(0, |left| left.rows)
+        left.map_or(0, |left| {
+            let root = if left.root { self.root } else { 0 };
+            let seq = if left.seq { self.seq } else { 0 };
+            left.rows | root | seq
+        })
     }
 
-    /// Keeps one of `rows` for each row of `left`, none of which is inside another.
-    fn pick(&self, pick: &BoundPick, left: u64, rows: u64) -> u64 {
+    /// Keeps one of `rows` for each node of the left context, none of which is inside another; one of all without.
+    fn pick(&self, pick: &BoundPick, left: Option<WordContext>, rows: u64) -> u64 {
+        let Some(left) = left.filter(|left| !left.root) else {
+            return picked(pick, rows);
+        };
         let ends = self.piece.segment().ends();
-        let mut kept = 0;
-        for bit in Ones(left) {
+        let mut kept = if left.seq {
+            picked(pick, rows & self.turns)
+        } else {
+            0
+        };
+        for bit in Ones(left.rows) {
             let end = ends[(self.start + bit) as usize] - self.start;
             // The rows after `bit`; shifting by 64 is undefined.
-            let mut group = rows & u64::MAX << bit << 1 & u64::MAX >> (64 - end);
-            let picked = match pick {
-                BoundPick::First => Some(1),
-                BoundPick::Nth(n) => Some(*n),
-                BoundPick::Last | BoundPick::Test(_) => None,
-            };
-            kept |= match picked {
-                None => group & (1 << 63_u32.saturating_sub(group.leading_zeros())),
-                Some(n) => {
-                    for _ in 1..n.min(65) {
-                        group &= group.wrapping_sub(1);
-                    }
-                    group & group.wrapping_neg()
-                }
-            };
+            kept |= picked(pick, rows & u64::MAX << bit << 1 & u64::MAX >> (64 - end));
         }
         kept
     }
 
-    /// Whether the root or `^seq`, as `only` says, satisfies a step. Both are before the window.
-    fn ambient(
-        &self,
-        kept: RootOrSeq,
-        tests: &[BoundTest],
-        only: RootOrSeq,
-        trace: &mut Trace,
-    ) -> bool {
-        if kept != only && kept != RootOrSeq::Maybe {
-            return false;
-        }
+    /// Whether the root or `^seq`, as `only` says, satisfies the tests of a step. Both are before the window.
+    fn ambient(&self, tests: &[BoundTest], only: RootOrSeq, trace: &mut Trace) -> bool {
         let row = match only {
             RootOrSeq::Seq => self.input.snapshot.seq_row(),
             _ => Some(0),
@@ -415,6 +465,8 @@ impl<'a> WordWindow<'a> {
             }
             rows = match test {
                 BoundTest::Type(test) => rows & self.of_type(*test),
+                // Another window is inside the intersection of all depths, as no test is after a pick.
+                BoundTest::Depth(depths) if self.root != 0 => rows & self.of_depths(depths),
                 test => test_word(test, self.piece, self.start, rows, self.input, counters),
             };
         }
@@ -422,15 +474,25 @@ impl<'a> WordWindow<'a> {
     }
 
     fn of_type(&self, test: TypeTest) -> u64 {
-        // The window of a region starts with the region.
-        let region = u64::from(!self.sealed);
         match test {
-            TypeTest::Root | TypeTest::Seq => 0,
+            TypeTest::Root => self.root,
+            TypeTest::Seq => self.seq,
             TypeTest::Class(class) => self.of_class(node_class(class)),
-            TypeTest::TurnOrAnchor => region | self.of_class(NodeClass::Turn),
-            TypeTest::Anchor if region == 1 => 1,
-            TypeTest::Anchor => self.of_class(NodeClass::Turn) & self.of_level(2),
+            TypeTest::TurnOrAnchor => self.regions | self.of_class(NodeClass::Turn),
+            TypeTest::Anchor if self.turns == 0 => self.regions,
+            TypeTest::Anchor => {
+                let turns = self.of_class(NodeClass::Turn) & self.of_level(2) & self.turns;
+                self.regions | turns
+            }
         }
+    }
+
+    /// The rows of a whole snapshot at some depths.
+    fn of_depths(&self, depths: &DepthSet) -> u64 {
+        intervals(depths).fold(0, |rows, interval| {
+            let at = at_depths(self.input.snapshot, interval);
+            rows | mask(0, at.start, at.end)
+        })
     }
 
     fn of_class(&self, class: NodeClass) -> u64 {
@@ -459,28 +521,28 @@ impl<'a> WordWindow<'a> {
         posting.word_from(self.start)
     }
 
-    /// The level of all rows of a left context, if it is known.
+    /// The level of all rows of a left context, if it is known and has no other nodes.
     #[inline]
     fn level(&self, left: WordContext) -> Option<u32> {
-        // A window starts with a turn or a region.
-        let first = if self.sealed { 2 } else { 1 };
         match left {
             WordContext { root: true, .. } | WordContext { seq: true, .. } => None,
-            WordContext { rows: 1, .. } => Some(first),
+            // Another window than a whole snapshot starts with a turn or a region.
+            WordContext { rows: 1, .. } => Some(if self.turns == 0 { 1 } else { 2 }),
             WordContext { level, .. } => level,
         }
     }
 
     /// The rows on `axis` of the left context. Children are those on `level`, if it is known.
     fn reach(&self, left: WordContext, axis: Axis, level: Option<u32>) -> u64 {
-        // A window is below `^seq` or inside a region.
-        let sealed = self.sealed;
         let mut reach = match axis {
-            Axis::Descendant if left.root || left.seq && sealed => return u64::MAX,
-            Axis::Child if left.seq && sealed => self.of_level(2),
-            Axis::Child if left.root && !sealed => 1,
+            Axis::Descendant if left.root => return u64::MAX,
+            Axis::Descendant if left.seq => self.turns,
+            Axis::Child if left.seq => self.of_level(2) & self.turns,
             Axis::Descendant | Axis::Child => 0,
         };
+        if axis == Axis::Child && left.root {
+            reach |= self.of_level(1);
+        }
         // The children of rows on one level are the descendants one level down.
         // A subtree is a run of bits, so descendants are masks.
         let level = level.filter(|&level| level < LEVEL_POSTINGS);
@@ -505,4 +567,19 @@ impl<'a> WordWindow<'a> {
         }
         reach | level.map_or(below, |level| self.of_level(level) & below)
     }
+}
+
+/// The row of a group that a pick keeps.
+fn picked(pick: &BoundPick, mut group: u64) -> u64 {
+    let n = match pick {
+        BoundPick::First => 1,
+        BoundPick::Nth(n) => *n,
+        BoundPick::Last | BoundPick::Test(_) => {
+            return group & (1 << 63_u32.saturating_sub(group.leading_zeros()));
+        }
+    };
+    for _ in 1..n.min(65) {
+        group &= group.wrapping_sub(1);
+    }
+    group & group.wrapping_neg()
 }

@@ -60,6 +60,7 @@ pub fn bind(
     let order = binder.order(plan)?;
     Ok(Bound {
         interval: interval(&chains, &filters),
+        in_word: binder.inner == 0 && chains.iter().all(BoundChain::in_word),
         in_words: in_words(&chains),
         breadth: breadth(&chains),
         nearest: nearest(&chains, &filters, order, plan.unique, page),

@@ -26,7 +26,9 @@ pub struct Bound {
     /// Whether the matches in document order are the result: without an order, `@unique` or
     /// page.
     pub is_bare: bool,
-    /// Whether every group is a chain for words (`BoundChain::in_words`).
+    /// Whether one word of all rows can run every group (`BoundChain::in_word`).
+    pub in_word: bool,
+    /// Whether words can run every group unit by unit (`BoundChain::in_words`), and it is worth it.
     pub in_words: bool,
     /// The number of depths it reads beyond the first of each interval; 0 if it is one chain that
     /// requires an id, `u64::MAX` if nothing confines it.
@@ -130,32 +132,35 @@ impl BoundChain {
         (step.id.is_none() && step.tests.iter().all(by_rows)).then_some(step)
     }
 
-    /// Whether words can run it: unit by unit, without zones, ids and tests after picks; every pick has groups below
-    /// nodes on one level, none of which is inside another; and where no depth confines it, only a first `^seq` is
-    /// outside units.
+    /// Whether one word of all rows can run it: without zones, conditions with selectors inside and tests after picks;
+    /// every pick has groups below nodes on one level, none of which is inside another, or is of the whole tree.
+    pub(super) fn in_word(&self) -> bool {
+        let (mut level, mut after_ambient) = (Some(0), true);
+        self.steps.iter().all(|step| {
+            let BoundStep::Filter(filter) = step else {
+                return false;
+            };
+            let is_test = |pick: &BoundPick| matches!(pick, BoundPick::Test(_));
+            let is_ambient = filter.ambient != RootOrSeq::Never;
+            let picks = level.is_some()
+                && !filter.key_order
+                && !(is_ambient && after_ambient)
+                && !filter.picks.iter().any(is_test);
+            (level, after_ambient) = (filter.level, is_ambient);
+            (filter.picks.is_empty() || picks)
+                && !filter.all_tests().any(|test| test.inner().is_some())
+        })
+    }
+
+    /// Whether words can run it unit by unit: no id finds it at once, and where no depth confines it, only a first
+    /// `^seq` is outside units.
     pub(super) fn in_words(&self) -> bool {
-        let mut level = None;
         let is_seq = |step: &BoundFilter| matches!(&*step.tests, [BoundTest::Type(TypeTest::Seq)]);
         let mut steps = self.filters().enumerate();
         let inside = steps.all(|(at, step)| {
             step.ambient == RootOrSeq::Never || at == 0 && self.steps.len() > 1 && is_seq(step)
         });
-        self.separable
-            && (inside || self.scope.is_some())
-            && !self.names_id()
-            && self.steps.iter().all(|step| {
-                let BoundStep::Filter(filter) = step else {
-                    return false;
-                };
-                let is_test = |pick: &BoundPick| matches!(pick, BoundPick::Test(_));
-                if filter.all_tests().any(|test| test.inner().is_some()) {
-                    return false;
-                }
-                let picks =
-                    level.is_some() && !filter.key_order && !filter.picks.iter().any(is_test);
-                level = filter.level;
-                filter.picks.is_empty() || picks
-            })
+        self.separable && (inside || self.scope.is_some()) && !self.names_id() && self.in_word()
     }
 
     pub fn names_id(&self) -> bool {
