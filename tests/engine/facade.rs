@@ -233,11 +233,11 @@ fingerprint  {}
 cache        miss
 values       ?1 = 'call'
 plan
-  emit, document order  [rows 1, TIME, 1 piece]
-     └─ match  child: block, kind = ?1; first of each group  [rows 1, TIME, 1 piece]
-        └─ match  child: container  [rows 2, TIME, 1 piece]
-           └─ match  below: turn, depth 1..2  [rows 2, TIME, 1 piece]
-              └─ match  anywhere: ^seq  [rows 1, TIME, 1 piece]
+  emit, document order  [rows 1, TIME, 2 pieces]
+     └─ match  child: block, kind = ?1; first of each group  [rows 1, TIME, 2 pieces]
+        └─ match  child: container  [rows 2, TIME, 2 pieces]
+           └─ match  below: turn, depth 1..2  [rows 2, TIME, 2 pieces]
+              └─ match  anywhere: ^seq  [rows 1, TIME, 2 pieces]
                  └─ scope  depth 1..2
 strategy     windows: bit sets over the rows that can match
              not by id: some groups have no id

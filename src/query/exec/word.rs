@@ -382,7 +382,7 @@ impl<'a> WordWindow<'a> {
                     (all & self.reach(left, filter.axis, level), level)
                 }
             };
-            // The root and `^seq` are no rows of the set. `^seq` is below the root only.
+            // The root and `^seq` are apart from the rows. `^seq` is below the root only.
             let may = |only| matches!(filter.ambient, RootOrSeq::Maybe) || filter.ambient == only;
             let (mut root, mut seq) = match filter.ambient {
                 RootOrSeq::Never => (false, false),
