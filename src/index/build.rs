@@ -385,7 +385,7 @@ impl SegmentBuilder {
             column.begin(source.values().len());
             source.for_each_in(rows.clone(), |code| {
                 column.push(code, || {
-                    let value = &*source.values()[code as usize];
+                    let value = source.value(code).unwrap_or_default();
                     if at == header::NODE_TYPE {
                         marked(value, segment.types_implied.contains(&code))
                     } else {
@@ -448,6 +448,8 @@ impl SegmentBuilder {
 
     fn segment(&mut self, payload: NodeRecords, attributes: AttributePostings) -> Segment {
         let rows = self.len();
+        let mut cores = (0..rows).filter(|row| self.class[*row as usize] == CORE);
+        let core_members = cores.any(|row| self.end[row as usize] > row + 1);
         // Everything derived is made here, once, over whole columns: posting lists, the id directory, packed
         // numbers. While rows were added they were only appended.
         let directory = self.directory();
@@ -479,10 +481,10 @@ impl SegmentBuilder {
         let values = (0..).zip(types.values());
         let implied = values.filter(|(_, name)| name.starts_with(IMPLIED));
         let types_implied = implied.map(|(code, _)| code).collect();
-        if types.values().iter().any(|name| name.starts_with(MARKS)) {
-            let plain = |name: &str| name.strip_prefix(MARKS).unwrap_or(name).into();
-            let values = types.values().iter().map(|name| plain(name));
-            *types = Dictionary::from_values(values.collect());
+        if types.values().any(|name| name.starts_with(MARKS)) {
+            let values = types.values();
+            let plain = values.map(|name| name.strip_prefix(MARKS).unwrap_or(name));
+            *types = Dictionary::from_values(plain);
         }
         let texts = self
             .texts
@@ -494,10 +496,12 @@ impl SegmentBuilder {
             .iter()
             .zip(ends.chain([self.parent.len() as u32]));
         let longest_unit = units.map(|(unit, end)| end - unit.start).max();
-        let types = texts[header::NODE_TYPE].values();
+        let has_sub_types = texts[header::NODE_TYPE]
+            .values()
+            .any(|text| text.contains(':'));
         Segment {
             content_sizes: OnceLock::new(),
-            has_sub_types: types.iter().any(|text| text.contains(':')),
+            has_sub_types,
             longest_unit: longest_unit.unwrap_or(0),
             directory,
             inner,
@@ -520,6 +524,7 @@ impl SegmentBuilder {
             payload,
             payload_at: boxed(&mut self.payload_at),
             irregular_cores: self.irregular_cores,
+            core_members,
             has_loose: self.units.iter().any(|unit| unit.kind == UnitKind::Loose),
             units: boxed(&mut self.units),
         }

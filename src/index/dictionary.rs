@@ -52,8 +52,13 @@ impl DictColumn {
     }
 
     /// The values, by code.
-    pub fn values(&self) -> &[Box<str>] {
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
         self.dictionary.values()
+    }
+
+    /// The value of a code.
+    pub fn value(&self, code: u32) -> Option<&str> {
+        self.dictionary.get(code)
     }
 
     pub fn posting(&self, code: u32) -> &Posting {
@@ -79,7 +84,7 @@ mod tests {
             let codes: Vec<u32> = (0..1_000)
                 .map(|row| if row % 7 == 0 { NONE } else { row % distinct })
                 .collect();
-            let column = DictColumn::new(&codes, Dictionary::from_values(values.clone()));
+            let column = DictColumn::new(&codes, Dictionary::from_values(&values));
             for (row, &code) in codes.iter().enumerate() {
                 assert_eq!(column.code(row as u32), (code != NONE).then_some(code));
             }

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::attributes::Collector;
 use super::dead::{DeadRows, Moment, moment};
 use super::snapshot::UnitRun;
-use super::{Segment, SegmentBuilder, Snapshot, UnitKind};
+use super::{Segment, SegmentBuilder, Snapshot, SnapshotPiece, UnitKind};
 
 /// A merge: runs of units and the segment they were copied to.
 #[derive(Clone, Debug)]
@@ -188,7 +188,11 @@ impl Merge {
 impl Snapshot {
     /// The same snapshot on the merged segments, so that the old ones can be freed; `None` if it has none of them.
     pub fn moved(&self, merges: &[Merge]) -> Option<Self> {
-        if merges.is_empty() {
+        let inputs = || merges.iter().flat_map(|merge| &merge.inputs);
+        let is_input = |piece: &SnapshotPiece| {
+            inputs().any(|(segment, _)| Arc::ptr_eq(segment, piece.segment()))
+        };
+        if !self.pieces().iter().any(is_input) {
             return None;
         }
         let moment = moment(self.meta());

@@ -12,7 +12,7 @@
 //! | one row | [`Segment::id`], [`Segment::class`], [`Segment::is_core`], [`Segment::ttl`], [`Segment::present`], [`Segment::record`], [`Segment::content`] |
 //! | 64 rows | [`Segment::class_codes`], [`Segment::present_word`] |
 //! | lookup | [`Segment::find`] |
-//! | exceptions | [`Segment::has_loose_units`], [`Segment::has_irregular_cores`] |
+//! | exceptions | [`Segment::has_loose_units`], [`Segment::has_core_members`], [`Segment::has_irregular_cores`] |
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -109,6 +109,7 @@ pub struct Segment {
     pub(super) payload: NodeRecords,
     pub(super) payload_at: Box<[RecordPlace]>,
     pub(super) irregular_cores: bool,
+    pub(super) core_members: bool,
     pub(super) has_loose: bool,
     pub(super) longest_unit: u32,
     pub(super) has_sub_types: bool,
@@ -184,6 +185,12 @@ impl Segment {
     #[inline]
     pub fn has_irregular_cores(&self) -> bool {
         self.irregular_cores
+    }
+
+    /// Whether an implicit core has nodes below it. That of an empty head has none.
+    #[inline]
+    pub(crate) fn has_core_members(&self) -> bool {
+        self.core_members
     }
 
     /// The row of the parent; `None` where that is in another unit, or there is none.
@@ -306,7 +313,7 @@ impl Segment {
     pub(super) fn node_type(&self, row: u32) -> Option<&str> {
         let code = self.types().code(row)?;
         let implied = self.types_implied.contains(&code);
-        (!implied).then(|| &*self.types().values()[code as usize])
+        self.types().value(code).filter(|_| !implied)
     }
 
     /// The class codes of some rows: `NodeClass as u8`, and one more for implicit cores.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::dead::{DeadRows, Moment, SeenDead, moment};
-use super::{Segment, Unit, UnitKind};
+use super::{Segment, Unit, UnitKind, mask};
 use crate::tree::{Meta, NONE, NodeClass};
 
 /// A run of units that becomes a [`SnapshotPiece`].
@@ -195,6 +195,19 @@ impl SnapshotPiece {
     }
 }
 
+/// The rows of a snapshot that are in one word of one segment, a bit each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SnapshotWord {
+    /// The nodes, without the root and `^seq`.
+    pub(crate) nodes: u64,
+    /// The rows below `^seq`.
+    pub(crate) turns: u64,
+    /// `^sys` and `^ah`.
+    pub(crate) regions: u64,
+    /// `^seq`.
+    pub(crate) seq: u64,
+}
+
 /// An immutable tree: a committed or a working state. See [`History`](crate::History).
 #[derive(Debug)]
 pub struct Snapshot {
@@ -207,6 +220,7 @@ pub struct Snapshot {
     seq_end: u32,
     head: Range<u32>,
     all_have_depths: bool,
+    word: Option<SnapshotWord>,
 }
 
 impl Snapshot {
@@ -292,7 +306,7 @@ impl Snapshot {
         let ends = [sys.end, seq_end, head.end];
         let mut segments = pieces.iter().map(|piece| &piece.segment);
         let all_have_depths = ends.contains(&next) && !segments.any(|one| one.has_loose_units());
-        Self {
+        let mut made = Self {
             all_have_depths,
             meta,
             pieces: pieces.into(),
@@ -302,7 +316,35 @@ impl Snapshot {
             seq,
             seq_end,
             head,
+            word: None,
+        };
+        made.word = made.one_word();
+        made
+    }
+
+    fn one_word(&self) -> Option<SnapshotWord> {
+        let segment = self.pieces.first()?.segment();
+        let mut pieces = self.pieces.iter();
+        // An older snapshot lacks the turns before its head.
+        if self.rows > 64 || !pieces.all(|piece| Arc::ptr_eq(piece.segment(), segment)) {
+            return None;
         }
+        let bits = |rows: Range<u32>| mask(0, rows.start, rows.end);
+        let first = |rows: &Range<u32>| bits(rows.start..rows.end.min(rows.start + 1));
+        let seq = self.seq.map_or(0, |row| 1 << row);
+        let mut nodes = 0;
+        for piece in &self.pieces {
+            nodes |= bits(piece.rows());
+            for row in piece.dead_rows(piece.rows()) {
+                nodes &= !(1 << row);
+            }
+        }
+        Some(SnapshotWord {
+            nodes: nodes & !(1 | seq | segment.cores().word(0)),
+            turns: bits(self.seq_rows()),
+            regions: first(&self.sys) | first(&self.head),
+            seq,
+        })
     }
 
     /// The snapshot with this many turns left out before the pieces at these indexes, which ascend.
@@ -330,6 +372,12 @@ impl Snapshot {
     #[inline]
     pub fn pieces(&self) -> &[SnapshotPiece] {
         &self.pieces
+    }
+
+    /// All rows as one word, and the first piece, if the snapshot is in one word of one segment.
+    #[inline]
+    pub(crate) fn as_word(&self) -> Option<(&SnapshotPiece, &SnapshotWord)> {
+        Some((self.pieces.first()?, self.word.as_ref()?))
     }
 
     /// One past the last row number.

@@ -27,7 +27,7 @@ pub fn class_of(node_type: &str) -> NodeClass {
 
 /// The class of each nodeType of a dictionary, by code.
 pub(crate) fn classes(types: &Dictionary) -> Vec<NodeClass> {
-    types.values().iter().map(|value| class_of(value)).collect()
+    types.values().map(class_of).collect()
 }
 
 /// The class of a row, given that of its parent.

@@ -237,26 +237,42 @@ pub(crate) fn hash_text(text: &str) -> u64 {
 /// Strings, numbered from 0 in order of first use. A lookup costs one hash.
 #[derive(Clone, Default)]
 pub struct Dictionary {
-    values: Vec<Box<str>>,
+    /// All strings, one after the other.
+    text: String,
+    /// Where each one ends.
+    ends: Vec<usize>,
     /// `None` for few values: comparing a few short texts is faster than hashing one, and most dictionaries have a few.
     table: Option<Box<HashTable<u32>>>,
 }
 
 impl Dictionary {
     /// A dictionary of these strings.
-    pub fn from_values(values: Vec<Box<str>>) -> Self {
-        let mut made = Self {
-            values,
-            table: None,
-        };
-        if made.values.len() >= HASHED_FROM {
-            (0..made.values.len() as u32).for_each(|code| made.add_to_table(code));
-        }
+    pub fn from_values(values: impl IntoIterator<Item: AsRef<str>>) -> Self {
+        let mut made = Self::default();
+        values
+            .into_iter()
+            .for_each(|value| made.add(value.as_ref()));
         made
     }
 
+    fn add(&mut self, value: &str) {
+        if self.ends.is_empty() {
+            // The names of a few types or roles, which then do not grow it step by step.
+            self.text.reserve(value.len().max(32));
+        }
+        self.text.push_str(value);
+        self.ends.push(self.text.len());
+        let last = self.ends.len() as u32 - 1;
+        match self.ends.len() {
+            ..HASHED_FROM => {}
+            HASHED_FROM => (0..=last).for_each(|code| self.add_to_table(code)),
+            _ => self.add_to_table(last),
+        }
+    }
+
     fn add_to_table(&mut self, code: u32) {
-        let hash = |&code: &u32| hash_text(&self.values[code as usize]);
+        let (text, ends) = (&self.text, &self.ends);
+        let hash = |&code: &u32| hash_text(cut(text, ends, code).unwrap_or_default());
         let table = self.table.get_or_insert_default();
         table.insert_unique(hash(&code), code, hash);
     }
@@ -266,53 +282,61 @@ impl Dictionary {
         if let Some(known) = self.find(value) {
             return known;
         }
-        let code = self.values.len() as u32;
-        self.values.push(value.into());
-        match self.values.len() {
-            ..HASHED_FROM => {}
-            HASHED_FROM => (0..=code).for_each(|code| self.add_to_table(code)),
-            _ => self.add_to_table(code),
-        }
-        code
+        self.add(value);
+        self.ends.len() as u32 - 1
     }
 
     /// The code of `value`.
     #[inline]
     pub fn find(&self, value: &str) -> Option<u32> {
-        let values = &self.values;
-        if values.len() < HASHED_FROM {
-            let known = values.iter().position(|known| **known == *value);
+        if self.ends.len() < HASHED_FROM {
+            let (bytes, mut start) = (self.text.as_bytes(), 0);
+            let known = self.ends.iter().position(|&end| {
+                let own = start..end;
+                start = end;
+                own.len() == value.len() && bytes[own] == *value.as_bytes()
+            });
             return known.map(|known| known as u32);
         }
-        let is_it = |&code: &u32| &*values[code as usize] == value;
+        let is_it = |&code: &u32| self.get(code) == Some(value);
         let table = self.table.as_ref()?;
         table.find(hash_text(value), is_it).copied()
     }
 
     /// Frees reserved memory that is not used.
     pub fn shrink(&mut self) {
-        self.values.shrink_to_fit();
+        self.text.shrink_to_fit();
+        self.ends.shrink_to_fit();
     }
 
     /// The string of a code; `None` for [`NONE`] and unknown codes.
     pub fn get(&self, code: u32) -> Option<&str> {
-        self.values.get(code as usize).map(|value| &**value)
+        cut(&self.text, &self.ends, code)
     }
 
-    pub fn values(&self) -> &[Box<str>] {
-        &self.values
+    /// The strings, by code.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
+        let codes = 0..self.ends.len() as u32;
+        codes.map(|code| self.get(code).unwrap_or_default())
     }
 
     pub fn heap_bytes(&self) -> usize {
-        let values = self.values.iter().map(|value| value.len() + 16);
         let table = self.table.as_ref().map_or(0, |table| table.capacity() * 5);
-        values.sum::<usize>() + table
+        self.text.len() + size_of_val(&*self.ends) + table
     }
+}
+
+/// The string that a code has in a text which is cut at these ends.
+fn cut<'a>(text: &'a str, ends: &[usize], code: u32) -> Option<&'a str> {
+    let at = code as usize;
+    let end = *ends.get(at)?;
+    let start = at.checked_sub(1).map_or(0, |before| ends[before]);
+    text.get(start..end)
 }
 
 impl std::fmt::Debug for Dictionary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(&self.values).finish()
+        f.debug_list().entries(self.values()).finish()
     }
 }
 

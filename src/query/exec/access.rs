@@ -279,22 +279,18 @@ impl<'a> TestAccess<'a> {
         // A node has the stored kind, else the part of its nodeType after the colon. If no type of
         // the segment has a part that decides otherwise than null does, the stored kinds decide
         // alone, by their lists.
-        let types = segment.types().values();
+        let types = || segment.types().values();
         let null = test.holds(None);
-        if !segment.has_sub_types() || types.iter().all(|text| test.holds(sub_type(text)) == null) {
+        if !segment.has_sub_types() || types().all(|text| test.holds(sub_type(text)) == null) {
             return Self::of_dictionary(test, segment.kinds());
         }
         Self::Kind {
             kinds: segment
                 .kinds()
                 .values()
-                .iter()
                 .map(|kind| test.holds(Some(kind)))
                 .collect(),
-            types: types
-                .iter()
-                .map(|text| test.holds(sub_type(text)))
-                .collect(),
+            types: types().map(|text| test.holds(sub_type(text))).collect(),
         }
     }
 
@@ -304,7 +300,6 @@ impl<'a> TestAccess<'a> {
         let codes = |wanted: bool| {
             column
                 .values()
-                .iter()
                 .enumerate()
                 .filter(|(_, value)| holds(value) == wanted)
                 .map(|(code, _)| column.posting(code as u32))

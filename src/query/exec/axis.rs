@@ -346,12 +346,13 @@ pub(super) fn each_core_member(piece: &SnapshotPiece, core: u32, mut visit: impl
     }
 }
 
+/// Whether there may be implicit cores with nodes below them.
 #[inline]
 fn has_cores(window: &Range<u32>, input: RunInput<'_>) -> bool {
     let pieces = input.snapshot.pieces_in(window.clone());
     pieces
         .iter()
-        .any(|piece| !piece.segment().cores().is_empty())
+        .any(|piece| piece.segment().has_core_members())
 }
 
 /// Whether `left` contains every row of a level that has children.

@@ -65,7 +65,10 @@ pub(super) fn choose<'a>(
     if let Ok(only) = by_id(bound) {
         return StrategyChoice::ById(only);
     }
-    if let Some(window) = WordWindow::whole(bound, input) {
+    // A window at the depths costs less than a look-up of depths in all rows.
+    if bound.interval.is_none()
+        && let Some(window) = WordWindow::whole(bound, input)
+    {
         return StrategyChoice::Word(Some(window));
     }
     if let Some(nearest) = bound.nearest
@@ -84,6 +87,9 @@ pub(super) fn choose<'a>(
 /// [`choose`] for what neither an id, nor an end, nor one word finds.
 #[inline(never)]
 fn choose_wide<'a>(bound: &'a Bound, input: RunInput<'a>, want: RunGoal) -> StrategyChoice<'a> {
+    if let Some(window) = WordWindow::whole(bound, input) {
+        return StrategyChoice::Word(Some(window));
+    }
     if let Ok(span) = words(bound, input) {
         return StrategyChoice::Words(span);
     }
@@ -182,7 +188,7 @@ fn one_word<'a>(
     let depths = bound
         .interval
         .ok_or("not one chain at an interval of depths")?;
-    WordWindow::at(&bound.chains[0], depths, input)
+    WordWindow::at(bound, depths, input)
 }
 
 /// The rows from the first to the last window, if words fit each group.

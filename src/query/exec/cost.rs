@@ -10,7 +10,7 @@ use crate::query::plan::Bound;
 pub(super) const WORD_ROWS: u32 = 64;
 
 /// Rows of a snapshot up to which windows of one word each are faster than bit sets over all rows.
-pub(super) const WORDS_ROWS: u32 = 512;
+pub(super) const WORDS_ROWS: u32 = 1_024;
 
 /// Rows from the first to the last window of one word each.
 pub(super) const WORDS_SPAN: u32 = 2_048;

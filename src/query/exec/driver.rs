@@ -16,7 +16,7 @@ use super::strategy::{RunGoal, Strategy};
 use super::tail::ResultTail;
 use super::trace::Trace;
 use super::window::of_id;
-use super::word::{run_all, run_one};
+use super::word::{WordWindow, run_all, run_one};
 use crate::index::Snapshot;
 use crate::query::plan::Bound;
 use crate::support::cancel::ensure;
@@ -88,7 +88,10 @@ fn found(
             let rows = nearest::run(chain, nearest, input, trace);
             // With more steps, the first one picks one row.
             match rows.iter().next() {
-                Some(row) if chain.steps.len() > 1 => after_first(chain, row, input, trace),
+                Some(row) if chain.steps.len() > 1 => {
+                    WordWindow::after_first(bound, row, input, trace)
+                        .unwrap_or_else(|| after_first(chain, row, input, trace))
+                }
                 _ => rows,
             }
         }

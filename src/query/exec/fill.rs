@@ -40,7 +40,7 @@ pub(super) fn fill_tests(
     for piece in input.snapshot.pieces_in(window.clone()) {
         let (first, last) = (piece.rows().start / 64, (piece.rows().end - 1) / 64);
         if first == last {
-            let word = piece_word(tests, piece, first, input, counters);
+            let word = piece_word(tests, piece, piece.rows(), input, counters);
             out.insert_word(first * 64 + piece.shift(), word);
         } else if let Some(own) = PieceTests::new(tests, piece, input, counters) {
             own.fill(&mut out, input, counters);
@@ -53,19 +53,20 @@ pub(super) fn fill_tests(
     out
 }
 
-/// The rows `index * 64 + bit` of a piece that satisfy every test. All rows of the piece are in that word.
+/// Those of some rows of a piece, all in the same word of the segment, that satisfy every test: a bit each.
 #[inline]
-fn piece_word(
+pub(super) fn piece_word(
     tests: &[BoundTest],
     piece: &SnapshotPiece,
-    index: u32,
+    rows: Range<u32>,
     input: RunInput<'_>,
     counters: &mut Counters,
 ) -> u64 {
+    let index = rows.start / 64;
     let start = index * 64;
-    let mut word = mask(index, piece.rows().start, piece.rows().end);
+    let mut word = mask(index, rows.start, rows.end);
     word &= !piece.segment().cores().word(index);
-    for row in piece.dead_rows(piece.rows()) {
+    for row in piece.dead_rows(rows) {
         word &= !(1 << (row - start));
     }
     for test in tests {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::fill::PieceTests;
+use super::fill::{PieceTests, piece_word};
 use super::order::key_order;
 use super::rows::{MatchedRows, RowList};
 use super::stats::RunInput;
@@ -122,10 +122,18 @@ fn scan(
         if start >= end {
             continue;
         }
+        let rows = start - shift..end - shift;
+        let index = rows.start / 64;
+        if index == (rows.end - 1) / 64 {
+            let word = piece_word(&step.tests, piece, rows, input, counters);
+            if word != 0 && !visit(index * 64 + shift, word) {
+                return Some(index * 64 + shift);
+            }
+            continue;
+        }
         let Some(tests) = PieceTests::new(&step.tests, piece, input, counters) else {
             continue;
         };
-        let rows = start - shift..end - shift;
         if let Some(index) = tests.scan(rows, backward, input, counters, visit) {
             return Some(index * 64 + shift);
         }

@@ -128,9 +128,16 @@ pub(super) fn of_id(id: &str, input: RunInput<'_>, trace: &mut Trace) -> Matched
 }
 
 pub(super) fn unit_rows(piece: &SnapshotPiece, row: u32) -> Range<u32> {
+    unit_of(piece, row).1
+}
+
+/// The unit of a row: its kind and its rows.
+pub(super) fn unit_of(piece: &SnapshotPiece, row: u32) -> (UnitKind, Range<u32>) {
     let segment = piece.segment();
-    let rows = segment.unit_rows(segment.unit_of(row - piece.shift()));
-    rows.start + piece.shift()..rows.end + piece.shift()
+    let unit = segment.unit_of(row - piece.shift());
+    let rows = segment.unit_rows(unit);
+    let rows = rows.start + piece.shift()..rows.end + piece.shift();
+    (segment.units()[unit as usize].kind, rows)
 }
 
 /// Whether all matches, and every group of a pick, are below the `^seq` that starts the chain.

@@ -8,7 +8,6 @@
 
 use std::convert::Infallible;
 use std::ops::Range;
-use std::sync::Arc;
 
 use smallvec::smallvec;
 
@@ -18,8 +17,8 @@ use super::rows::MatchedRows;
 use super::scan::test_word;
 use super::stats::RunInput;
 use super::trace::Trace;
-use super::window::{at_depths, intervals};
-use crate::index::{Bits, FewRows, LEVEL_POSTINGS, Ones, Posting, SnapshotPiece, mask};
+use super::window::{at_depths, intervals, unit_of};
+use crate::index::{Bits, FewRows, LEVEL_POSTINGS, Ones, Posting, SnapshotPiece, UnitKind, mask};
 use crate::query::ir::{Axis, DepthSet, TypeTest};
 use crate::query::plan::{Bound, BoundChain, BoundPick, BoundStep, BoundTest, RootOrSeq};
 use crate::tree::NodeClass;
@@ -37,6 +36,8 @@ pub(super) struct WordWindow<'a> {
     /// The root and `^seq`, if the window is the whole snapshot; else both are before it.
     root: u64,
     seq: u64,
+    /// Whether it has rows at other depths than those of the chain.
+    has_others: bool,
     /// The other nodes that were not removed.
     all: u64,
     piece: &'a SnapshotPiece,
@@ -112,7 +113,7 @@ pub(super) fn span_of(bound: &Bound, input: RunInput<'_>) -> Result<Range<u32>, 
             let pieces = snapshot.pieces_in(rows.clone());
             if rows.end - rows.start > WORDS_ROWS {
                 Err("too many rows for words")
-            } else if !pieces.iter().all(|piece| fits(chain, piece)) {
+            } else if !pieces.iter().all(|piece| fits(bound, piece)) {
                 Err("there are implicit cores, or nodes between turns")
             } else if pieces
                 .iter()
@@ -214,29 +215,17 @@ pub(super) fn run_all(
     MatchedRows::Bits(smallvec![rows])
 }
 
-/// Whether words can run a chain over any rows of a piece: there is nothing between turns, and no step sees an
-/// implicit core.
+/// Whether words can run a plan over any rows of a piece: there is nothing between turns, and no step sees an
+/// implicit core. One that has no nodes below it, as in an empty head, is seen by picks only.
 #[inline]
-fn fits(chain: &BoundChain, piece: &SnapshotPiece) -> bool {
+fn fits(bound: &Bound, piece: &SnapshotPiece) -> bool {
     let segment = piece.segment();
-    !segment.has_loose_units() && (segment.cores().is_empty() || passes_cores(chain, piece))
-}
-
-#[inline(never)]
-fn passes_cores(chain: &BoundChain, piece: &SnapshotPiece) -> bool {
-    let segment = piece.segment();
-    let mut steps = chain.filters();
-    // A core without members, as in an empty head, has nothing below it, and only a pick could keep it.
-    let mut members = false;
-    let cores = segment.cores();
-    cores.for_each_in(piece.rows(), |row| members |= segment.end_of(row) > row + 1);
-    if members {
-        // By descendants, a core makes no difference.
-        let first = steps.next().is_none_or(|first| !first.cores);
-        first && steps.all(|step| !step.cores && step.axis == Axis::Descendant)
+    let sees_cores = if segment.has_core_members() {
+        bound.sees_cores
     } else {
-        steps.all(|step| !step.cores || step.picks.is_empty())
-    }
+        bound.picks_cores && !segment.cores().is_empty()
+    };
+    !segment.has_loose_units() && !sees_cores
 }
 
 impl<'a> WordWindow<'a> {
@@ -257,6 +246,7 @@ impl<'a> WordWindow<'a> {
             regions: u64::from(!sealed),
             root: 0,
             seq: 0,
+            has_others: false,
             all: u64::MAX >> (64 - len),
             piece,
             start: rows.start - piece.shift(),
@@ -270,41 +260,70 @@ impl<'a> WordWindow<'a> {
     }
 
     /// All rows, if they are one word of one segment in which words can run every chain.
-    #[inline]
+    #[inline(always)]
     pub(super) fn whole(bound: &Bound, input: RunInput<'a>) -> Option<Self> {
-        let snapshot = input.snapshot;
-        let (piece, others) = snapshot.pieces().split_first()?;
-        if !bound.in_word || snapshot.end_row() > WORD_ROWS {
-            return None;
-        }
-        // An older snapshot may lack the turns before the head.
-        let mut all = 0;
-        for own in std::iter::once(piece).chain(others) {
-            let is_same = Arc::ptr_eq(own.segment(), piece.segment());
-            if !is_same || !bound.chains.iter().all(|chain| fits(chain, own)) {
-                return None;
-            }
-            all |= mask(0, own.rows().start, own.rows().end);
-            for row in own.dead_rows(own.rows()) {
-                all &= !(1 << row);
-            }
-        }
-        let bits = |rows: Range<u32>| mask(0, rows.start, rows.end);
-        let first = |rows: Range<u32>| bits(rows.start..rows.end.min(rows.start + 1));
-        let seq = snapshot.seq_row().map_or(0, |row| 1 << row);
-        let cores = piece.segment().cores().word(0);
-        Some(Self {
+        let (piece, word) = input.snapshot.as_word().filter(|_| bound.in_word)?;
+        fits(bound, piece).then_some(Self {
             first: 0,
-            len: snapshot.end_row(),
-            turns: bits(snapshot.seq_rows()),
-            regions: first(snapshot.sys_rows()) | first(snapshot.head_rows()),
+            len: input.snapshot.end_row(),
+            turns: word.turns,
+            regions: word.regions,
             root: 1,
-            seq,
-            all: all & !(1 | seq | cores),
+            seq: word.seq,
+            has_others: true,
+            all: word.nodes,
             piece,
             start: 0,
             input,
         })
+    }
+
+    /// What the steps after the first find below a row, in the unit that has it; `None` if words do not fit.
+    pub(super) fn after_first(
+        bound: &Bound,
+        row: u32,
+        input: RunInput<'a>,
+        trace: &mut Trace,
+    ) -> Option<MatchedRows> {
+        let piece = &input.snapshot.pieces()[input.snapshot.piece_of(row)];
+        let (kind, unit) = unit_of(piece, row);
+        let is_short = unit.end - unit.start <= WORD_ROWS;
+        if !is_short
+            || !matches!(kind, UnitKind::Turn | UnitKind::Head)
+            || !bound.in_word
+            || !fits(bound, piece)
+        {
+            return None;
+        }
+        let first = unit.start;
+        let window = Self::living(piece, unit, kind == UnitKind::Turn, input);
+        let left = WordContext {
+            rows: 1 << (row - first),
+            root: false,
+            seq: false,
+            level: None,
+        };
+        Some(MatchedRows::Word {
+            start: first,
+            word: window.steps(&bound.chains[0], 1, Some(left), true, trace),
+        })
+    }
+
+    /// As [`WordWindow::new`], without the nodes that were removed.
+    #[inline(always)]
+    fn living(
+        piece: &'a SnapshotPiece,
+        rows: Range<u32>,
+        sealed: bool,
+        input: RunInput<'a>,
+    ) -> Self {
+        let mut window = Self::new(piece, rows, sealed, input);
+        if piece.has_dead() {
+            for row in piece.dead_rows(window.start..window.start + window.len) {
+                window.remove(row);
+            }
+        }
+        window
     }
 
     /// The rows at the depths of an [interval](intervals); `Ok(None)` if the snapshot has
@@ -313,7 +332,7 @@ impl<'a> WordWindow<'a> {
     /// Inlined by force: passing the window through memory costs a tenth of a whole select.
     #[inline(always)]
     pub(super) fn at(
-        chain: &BoundChain,
+        bound: &Bound,
         depths: (i64, i64),
         input: RunInput<'a>,
     ) -> Result<Option<Self>, &'static str> {
@@ -326,16 +345,14 @@ impl<'a> WordWindow<'a> {
             return Err("more than 64 rows at these depths");
         }
         let piece = &snapshot.pieces()[snapshot.piece_of(window.start)];
-        if window.end > piece.end() || !fits(chain, piece) {
+        if window.end > piece.end() || !fits(bound, piece) {
             return Err("the rows span segments, or have implicit cores");
         }
-        let mut window = Self::new(piece, window, depths.0 > 0, input);
-        if piece.has_dead() {
-            for row in piece.dead_rows(window.start..window.start + window.len) {
-                window.remove(row);
-            }
-        }
-        Ok(Some(window))
+        let scope = bound.chains[0].scope.as_ref();
+        Ok(Some(Self {
+            has_others: scope.is_some_and(|scope| scope.ranges().len() > 1),
+            ..Self::living(piece, window, depths.0 > 0, input)
+        }))
     }
 
     /// Removes a row of the segment.
@@ -347,17 +364,24 @@ impl<'a> WordWindow<'a> {
     /// Runs a chain that [one word](BoundChain::in_word) can run.
     #[inline]
     fn run(&self, chain: &BoundChain, is_first: bool, trace: &mut Trace) -> u64 {
-        let matched = self.steps(chain, is_first, trace);
+        let matched = self.steps(chain, 0, None, is_first, trace);
         trace.counters.rows_seen += u64::from(self.len);
         trace.counters.pieces_read += 1;
         matched
     }
 
+    /// Runs the steps from `from` on, after a left context.
     #[inline(never)]
-    fn steps(&self, chain: &BoundChain, is_first: bool, trace: &mut Trace) -> u64 {
+    fn steps(
+        &self,
+        chain: &BoundChain,
+        from: usize,
+        mut left: Option<WordContext>,
+        is_first: bool,
+        trace: &mut Trace,
+    ) -> u64 {
         let all = self.all;
-        let mut left: Option<WordContext> = None;
-        for (index, step) in chain.steps.iter().enumerate() {
+        for (index, step) in chain.steps.iter().enumerate().skip(from) {
             let BoundStep::Filter(filter) = step else {
                 continue;
             };
@@ -465,8 +489,8 @@ impl<'a> WordWindow<'a> {
             }
             rows = match test {
                 BoundTest::Type(test) => rows & self.of_type(*test),
-                // Another window is inside the intersection of all depths, as no test is after a pick.
-                BoundTest::Depth(depths) if self.root != 0 => rows & self.of_depths(depths),
+                // Otherwise the window is inside the intersection of all depths, as no test is after a pick.
+                BoundTest::Depth(depths) if self.has_others => rows & self.of_depths(depths),
                 test => test_word(test, self.piece, self.start, rows, self.input, counters),
             };
         }
@@ -487,11 +511,12 @@ impl<'a> WordWindow<'a> {
         }
     }
 
-    /// The rows of a whole snapshot at some depths.
+    /// The rows at some depths.
     fn of_depths(&self, depths: &DepthSet) -> u64 {
+        let bit = |row: u32| row.saturating_sub(self.first);
         intervals(depths).fold(0, |rows, interval| {
             let at = at_depths(self.input.snapshot, interval);
-            rows | mask(0, at.start, at.end)
+            rows | mask(0, bit(at.start), bit(at.end))
         })
     }
 

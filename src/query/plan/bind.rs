@@ -61,6 +61,8 @@ pub fn bind(
     Ok(Bound {
         interval: interval(&chains, &filters),
         in_word: binder.inner == 0 && chains.iter().all(BoundChain::in_word),
+        picks_cores: chains.iter().any(BoundChain::picks_cores),
+        sees_cores: chains.iter().any(BoundChain::sees_cores),
         in_words: in_words(&chains),
         breadth: breadth(&chains),
         nearest: nearest(&chains, &filters, order, plan.unique, page),
@@ -92,9 +94,8 @@ fn interval(chains: &[BoundChain], filters: &[BoundTest]) -> Option<(i64, i64)> 
     let ([chain], []) = (chains, filters) else {
         return None;
     };
-    let &[(low, high)] = chain.scope.as_ref()?.ranges() else {
-        return None;
-    };
+    let ranges = chain.scope.as_ref()?.ranges();
+    let ((low, _), (_, high)) = (*ranges.first()?, *ranges.last()?);
     // `^sys`, `^ah` and the turns are apart in document order, so an interval over several of them
     // is not one row range.
     let one_kind = low > 0 || low == high;

@@ -20,14 +20,18 @@ pub struct Bound {
     /// The rows of the final set to leave out first and to return at most; `None` for all.
     pub page: Option<(u64, u64)>,
     pub mode: RangeAnswer,
-    /// The inclusive depth interval of the rows it reads, if it is one chain of plain tests over
-    /// one interval: of turns, of `^ah` or of `^sys`. `None` if a test requires an id.
+    /// The first and the last depth of the rows it reads, if it is one chain that words can run unit by unit, over
+    /// turns, over `^ah` or over `^sys`.
     pub interval: Option<(i64, i64)>,
     /// Whether the matches in document order are the result: without an order, `@unique` or
     /// page.
     pub is_bare: bool,
     /// Whether one word of all rows can run every group (`BoundChain::in_word`).
     pub in_word: bool,
+    /// Whether a step that keeps implicit cores picks.
+    pub picks_cores: bool,
+    /// Whether what is below an implicit core makes a difference: a step keeps cores, or goes to children.
+    pub sees_cores: bool,
     /// Whether words can run every group unit by unit (`BoundChain::in_words`), and it is worth it.
     pub in_words: bool,
     /// The number of depths it reads beyond the first of each interval; 0 if it is one chain that
@@ -150,6 +154,18 @@ impl BoundChain {
             (filter.picks.is_empty() || picks)
                 && !filter.all_tests().any(|test| test.inner().is_some())
         })
+    }
+
+    /// Whether a step that keeps implicit cores picks.
+    pub(super) fn picks_cores(&self) -> bool {
+        self.filters()
+            .any(|step| step.cores && !step.picks.is_empty())
+    }
+
+    /// Whether a step keeps implicit cores or, after another one, goes to children.
+    pub(super) fn sees_cores(&self) -> bool {
+        let mut steps = self.filters().enumerate();
+        steps.any(|(at, step)| step.cores || at > 0 && step.axis == Axis::Child)
     }
 
     /// Whether words can run it unit by unit: no id finds it at once, and where no depth confines it, only a first
