@@ -61,8 +61,17 @@ impl DeadRows {
         at: Moment,
     ) -> impl DoubleEndedIterator<Item = (u32, Moment)> + Clone + '_ {
         let before = |wanted: u32| self.rows.partition_point(|(row, _)| *row < wanted);
-        let start = before(rows.start);
-        let found = &self.rows[start..before(rows.end).max(start)];
+        let is_after = |(row, _): &(u32, Moment)| rows.end <= *row;
+        let is_before = |(row, _): &(u32, Moment)| *row < rows.start;
+        // Mostly these rows are before or after all dead ones.
+        let is_apart =
+            self.rows.first().is_none_or(is_after) || self.rows.last().is_none_or(is_before);
+        let found = if is_apart {
+            &[]
+        } else {
+            let start = before(rows.start);
+            &self.rows[start..before(rows.end).max(start)]
+        };
         found.iter().copied().filter(move |(_, died)| *died <= at)
     }
 

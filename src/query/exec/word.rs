@@ -90,9 +90,12 @@ pub(super) fn run_one(
     if window.root == 0 {
         trace.counters.pieces_pruned += pieces - 1;
     }
+    if !bound.filters.is_empty() {
+        matched = window.filter(&bound.filters, matched, trace);
+    }
     MatchedRows::Word {
         start: window.first,
-        word: window.filter(&bound.filters, matched, trace),
+        word: matched,
     }
 }
 
@@ -230,7 +233,7 @@ fn fits(bound: &Bound, piece: &SnapshotPiece) -> bool {
 
 impl<'a> WordWindow<'a> {
     /// A window of these rows of the snapshot, which are in a piece.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(
         piece: &'a SnapshotPiece,
         rows: Range<u32>,
@@ -481,6 +484,7 @@ impl<'a> WordWindow<'a> {
         }
     }
 
+    #[inline(always)]
     fn filter(&self, tests: &[BoundTest], mut rows: u64, trace: &mut Trace) -> u64 {
         let counters = &mut trace.counters;
         for test in tests {
