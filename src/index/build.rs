@@ -448,8 +448,6 @@ impl SegmentBuilder {
 
     fn segment(&mut self, payload: NodeRecords, attributes: AttributePostings) -> Segment {
         let rows = self.len();
-        let mut cores = (0..rows).filter(|row| self.class[*row as usize] == CORE);
-        let core_members = cores.any(|row| self.end[row as usize] > row + 1);
         // Everything derived is made here, once, over whole columns: posting lists, the id directory, packed
         // numbers. While rows were added they were only appended.
         let directory = self.directory();
@@ -524,10 +522,15 @@ impl SegmentBuilder {
             payload,
             payload_at: boxed(&mut self.payload_at),
             irregular_cores: self.irregular_cores,
-            core_members,
+            core_members: self.has_core_members(),
             has_loose: self.units.iter().any(|unit| unit.kind == UnitKind::Loose),
             units: boxed(&mut self.units),
         }
+    }
+
+    fn has_core_members(&self) -> bool {
+        let mut rows = (0..).zip(self.class.iter().zip(&self.end));
+        rows.any(|(row, (class, end))| *class == CORE && *end > row + 1)
     }
 
     /// Empties the builder, of which a segment was made; memory for few rows stays.

@@ -66,7 +66,7 @@ impl DeadRows {
         // Mostly these rows are before or after all dead ones.
         let is_apart =
             self.rows.first().is_none_or(is_after) || self.rows.last().is_none_or(is_before);
-        let found = if is_apart {
+        let found: &[(u32, Moment)] = if is_apart {
             &[]
         } else {
             let start = before(rows.start);

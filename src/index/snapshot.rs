@@ -306,7 +306,7 @@ impl Snapshot {
         let ends = [sys.end, seq_end, head.end];
         let mut segments = pieces.iter().map(|piece| &piece.segment);
         let all_have_depths = ends.contains(&next) && !segments.any(|one| one.has_loose_units());
-        let mut made = Self {
+        Self {
             all_have_depths,
             meta,
             pieces: pieces.into(),
@@ -317,9 +317,13 @@ impl Snapshot {
             seq_end,
             head,
             word: None,
-        };
-        made.word = made.one_word();
-        made
+        }
+        .with_word()
+    }
+
+    fn with_word(mut self) -> Self {
+        self.word = self.one_word();
+        self
     }
 
     fn one_word(&self) -> Option<SnapshotWord> {
