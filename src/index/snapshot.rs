@@ -255,13 +255,13 @@ impl Snapshot {
             // no posting list has a row there.
             let base = next.max(rows.start);
             let base = base + (rows.start.wrapping_sub(base) % 64);
-            let dead = run.dead.map(|rows| SeenDead { rows, at: moment });
+            let seen = |rows| Box::new(SeenDead { rows, at: moment });
             let piece = SnapshotPiece {
                 units: run.units,
                 rows,
                 base,
                 turns_before: turns,
-                dead: dead.map(Box::new),
+                dead: run.dead.map(seen),
                 segment: run.segment,
             };
             next = piece.end();
@@ -303,9 +303,8 @@ impl Snapshot {
             }
             pieces.push(piece);
         }
-        let ends = [sys.end, seq_end, head.end];
-        let mut segments = pieces.iter().map(|piece| &piece.segment);
-        let all_have_depths = ends.contains(&next) && !segments.any(|one| one.has_loose_units());
+        let is_end = [sys.end, seq_end, head.end].contains(&next);
+        let all_have_depths = is_end && !pieces.iter().any(|one| one.segment.has_loose_units());
         Self {
             all_have_depths,
             meta,
