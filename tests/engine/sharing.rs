@@ -122,6 +122,41 @@ fn a_growing_session_keeps_each_turn_about_once_and_has_few_pieces() {
 }
 
 #[test]
+fn few_rows_are_one_segment_in_all_snapshots() {
+    let (lines, history) = session(18, |cycle| {
+        (1..=cycle as usize)
+            .map(|n| turn(n, &[block(&format!("b{n}"), 0, None)]))
+            .collect()
+    });
+    // Six rows without the turns, three for each.
+    assert_eq!(segments(&history), (1, 60));
+    for snapshot in history.committed() {
+        assert!(snapshot.pieces().len() <= 2, "the turns, and the head");
+    }
+    assert_eq!(
+        history.latest().map(|newest| newest.pieces().len()),
+        Some(1)
+    );
+    assert_reads_alike(&lines, &history);
+
+    // A turn that changes with each commit does not take the others with it.
+    let cycles = 40;
+    let (lines, history) = session(cycles, |cycle| {
+        let block = |n| match n {
+            3 => block(&format!("b{n}-{cycle}"), 0, None),
+            _ => block(&format!("b{n}"), 0, None),
+        };
+        (1..=10).map(|n| turn(n, &[block(n)])).collect()
+    });
+    let (count, rows) = segments(&history);
+    assert!(
+        rows <= 3 * cycles as usize + 2 * 36,
+        "{rows} rows in {count} segments"
+    );
+    assert_reads_alike(&lines, &history);
+}
+
+#[test]
 fn ttls_that_count_down_and_ttls_that_stay_are_both_shared() {
     for counting in [true, false] {
         let (lines, history) = session(60, |cycle| {
