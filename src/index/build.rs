@@ -494,12 +494,9 @@ impl SegmentBuilder {
             .iter()
             .zip(ends.chain([self.parent.len() as u32]));
         let longest_unit = units.map(|(unit, end)| end - unit.start).max();
-        let has_sub_types = texts[header::NODE_TYPE]
-            .values()
-            .any(|text| text.contains(':'));
         Segment {
             content_sizes: OnceLock::new(),
-            has_sub_types,
+            has_sub_types: has_sub_types(&texts[header::NODE_TYPE]),
             longest_unit: longest_unit.unwrap_or(0),
             directory,
             inner,
@@ -597,6 +594,11 @@ impl SegmentBuilder {
         let rows = nodes.map(|(row, _)| row);
         Directory::new(self.class.len(), rows, |row| hash_text(self.ids.get(row)))
     }
+}
+
+/// Whether a nodeType has a part after a colon.
+fn has_sub_types(types: &DictColumn) -> bool {
+    types.values().any(|text| text.contains(':'))
 }
 
 fn has_core(tree: &Tree, row: u32) -> bool {
