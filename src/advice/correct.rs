@@ -115,7 +115,7 @@ impl<'t> CorrectionAttempt<'t> {
             }
             let slip = habitual.then(|| {
                 let repaired = balance::repair(&current, &accept);
-                repaired.or_else(|| table::find(&current, &accept))
+                repaired.or_else(|| table::find(&current, edition, &accept))
             });
             let slip = slip.flatten();
             if let Some(slip) = slip.clone().filter(|slip| slip.no_equal.is_some()) {

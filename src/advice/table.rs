@@ -23,6 +23,7 @@ use super::matching::{BracketPlace, Here, MistakeRow, lookup};
 use super::scan::Scan;
 use super::slip::{Accept, Slip};
 use super::times::time;
+use crate::query::ir::Edition;
 
 const fn row(
     place: BracketPlace,
@@ -184,22 +185,36 @@ static ROWS: &[MistakeRow] = &[
     row(Out, "NAME ALONE", (1, 1), "a word without its sign", "a step such as `{1:step}`", Text("{1:step}")),
 ];
 
-/// The slip to undo next. `accept` tells whether a text is a selector.
-pub(super) fn find(text: &str, accept: Accept<'_>) -> Option<Slip> {
+const SIZE: &str = "`bytes`, the size of the content";
+
+/// Sizes, which other editions read as attributes of these names.
+#[rustfmt::skip]
+static SIZES: &[MistakeRow] = &[
+    row(In, "len/length/size/strlen ( content/text ) OP NUMBER", (1, 4), "as in Python and SQL", SIZE, Text("bytes{5:op}{6}")),
+    row(In, "content/text . length/len/size ( ) OP NUMBER", (1, 5), "as in Rust", SIZE, Text("bytes{6:op}{7}")),
+    row(In, "content/text . length/len/size OP NUMBER", (1, 3), "as in JavaScript", SIZE, Text("bytes{4:op}{5}")),
+];
+
+/// The slip to undo next. `accept` tells whether a text is a selector of `edition`.
+pub(super) fn find(text: &str, edition: Edition, accept: Accept<'_>) -> Option<Slip> {
     let scan = Scan::new(text);
+    let sizes = match edition {
+        Edition::Canonical => SIZES,
+        Edition::V01 | Edition::Depth => &[],
+    };
     let found = glyphs(text).or_else(|| time(text, accept));
-    found.or_else(|| ROWS.iter().find_map(|row| lookup(row, &scan)))
+    found.or_else(|| sizes.iter().chain(ROWS).find_map(|row| lookup(row, &scan)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Here, ROWS};
+    use super::{Here, ROWS, SIZES};
     use crate::advice::matching::CONVERSIONS;
 
     /// A row that names an item its pattern does not have would never apply.
     #[test]
     fn rows_name_items_that_they_have() {
-        for row in ROWS {
+        for row in ROWS.iter().chain(SIZES) {
             let items = row.pattern.split_whitespace().count();
             assert!(
                 (1..=row.marked.1).contains(&row.marked.0),
