@@ -154,7 +154,7 @@ impl StepsWriter<'_> {
         let name = format!("{}nodes", self.prefix);
         let first = LeftSide::None;
         let nodes = self.node(&first, Axis::Descendant, &nodes, &name, &chain.steps, cores)?;
-        self.chain_from(nodes.as_origin(), chain)
+        self.chain_from(nodes.into_origin(), chain)
     }
 
     /// The first end of the matches of a chain, or where the last one begins; of each depth, where that counts.

@@ -55,7 +55,7 @@ pub(super) struct StepRows {
 
 impl LeftSide {
     /// The same rows, each one that a chain hangs from.
-    pub(super) fn as_origin(self) -> Self {
+    pub(super) fn into_origin(self) -> Self {
         match self {
             Self::Rows(rows) => Self::Rows(StepRows {
                 origin: Some(["q.unit_id", "q.pre"]),

@@ -456,9 +456,10 @@ fn bytes(row: &Context<'_>) -> rusqlite::Result<Option<i64>> {
         text => text.as_str()?,
     };
     let mut decoded = String::new();
-    let content = match row.get(1)? {
-        true => JsonValue::read(text, &mut decoded),
-        false => JsonValue::Text(text),
+    let content = if row.get(1)? {
+        JsonValue::read(text, &mut decoded)
+    } else {
+        JsonValue::Text(text)
     };
     Ok(i64::try_from(content.text_len()).ok())
 }
