@@ -4,7 +4,7 @@ use super::command::{Invocation, RunCommand, print, print_as};
 use super::options::{EditionArgs, Paint, Tint, named};
 use super::output::{self, Previews, printable, verbatim};
 use super::sessions;
-use super::typed::{address, not_one_argument, retyped, whole};
+use super::typed::{address, ends, not_one_argument, retyped, whole};
 use super::words::{is_file, is_selector, quoted};
 use crate::app::present::answer::{RunPair, json};
 use crate::app::present::sessions::place;
@@ -45,8 +45,8 @@ pactql diff [OPTIONS] <SESSION> <SNAPSHOT> <SNAPSHOT> [SELECTOR]
        pactql diff [OPTIONS] <SESSION> <SESSION>...
        pactql diff [OPTIONS] <SESSION@SNAPSHOT> <SESSION@SNAPSHOT>")]
 pub(super) struct DiffArgs {
-    /// A session and two snapshots, such as @t0, @t-3, @c17 or `working`, and maybe a selector without a time, which
-    /// says which nodes to compare. Or sessions: files, directories, `STORE#name`, `-` for standard input.
+    /// A session and two snapshots, such as @t0, 3, latest or `working`, or their range, and maybe a selector
+    /// without a time, which says which nodes to compare. Or sessions: files, directories, `STORE#name`, `-` for standard input.
     #[arg(value_name = "WHAT", required = true)]
     words: Vec<String>,
     /// Also list moves: nodes with another parent, nodes that were removed and added again with
@@ -67,9 +67,15 @@ pub(super) struct DiffArgs {
 
 impl RunCommand for DiffArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let is_snapshot =
-            |word: &str| word == "working" || word.starts_with('@') || address(word).is_some();
-        match &self.words[..] {
+        let is_snapshot = |word: &str| {
+            let is_bare = word == "working" || address(word).is_some();
+            word.starts_with('@') || is_bare && !is_file(word)
+        };
+        let words = self.words.iter().flat_map(|word| match ends(word) {
+            Some(ends) if !is_file(word) => ends.into(),
+            _ => vec![word.clone()],
+        });
+        match &words.collect::<Vec<_>>()[..] {
             [session, a, b, rest @ ..] if rest.len() < 2 && is_snapshot(a) | is_snapshot(b) => {
                 self.snapshots([session, a, b], rest.first(), with)
             }

@@ -4,7 +4,7 @@
 use super::command::{Invocation, RunCommand, stream};
 use super::input;
 use super::options::FormArgs;
-use super::sessions::{self, open_store};
+use super::sessions::{self, SnapshotArgs, open_store};
 use super::words::quoted;
 use crate::app::present::stores::{Access, StoreAddress, none_of};
 use crate::app::present::{Exit, Failure, counted};
@@ -175,22 +175,18 @@ fn file_of(directory: &str, name: &str) -> Result<String, Failure> {
 /// chooses another.
 #[derive(Args, Debug)]
 pub(super) struct RenderArgs {
-    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
-    session: String,
+    #[command(flatten)]
+    place: SnapshotArgs,
     #[command(flatten)]
     form: FormArgs,
     /// What was sent in the snapshot's cycle: without the reply.
     #[arg(long)]
     request: bool,
-    /// Which snapshot, such as @t0, @t-2 or @c12 [default: the working state, or else the newest].
-    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
-    at: Option<String>,
 }
 
 impl RunCommand for RenderArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let (session, snapshot) =
-            sessions::open_at(&self.session, self.at.as_deref(), with.limits)?;
+        let (session, snapshot) = self.place.open(with.limits)?;
         let thread: Thread;
         let source = if self.request {
             session.history().fetch_attempts()?;

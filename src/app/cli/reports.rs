@@ -118,7 +118,7 @@ impl RunCommand for TokensArgs {
         } else {
             Part::default()
         };
-        let mut part = self.inspected.part(default);
+        let (sessions, mut part) = self.inspected.split(default)?;
         if let Some(selector) = &self.without {
             part = part.only(selector);
         }
@@ -126,7 +126,7 @@ impl RunCommand for TokensArgs {
             .by(self.by)
             .tokenizer(self.tokenizer.tokenizer)
             .prices(self.prices.table()?);
-        let sessions = &self.inspected.sessions;
+        let sessions = &sessions;
         if self.unused {
             report::<UnusedReport>(sessions, &options, with)
         } else if self.duplicates {
@@ -178,10 +178,20 @@ pub(super) struct StepsArgs {
 
 impl RunCommand for StepsArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let options = ReportOptions::new(self.inspected.part(Part::default()))
+        let (sessions, part) = self.inspected.split(Part::default())?;
+        if (self.changes || self.follow) && !part.time().is_empty() {
+            let option = if self.changes {
+                "--changes"
+            } else {
+                "--follow"
+            };
+            return Err(Failure::usage(format!("`{option}` takes no snapshot"))
+                .with_help("without it `steps` lists a range: @c3..@c7"));
+        }
+        let options = ReportOptions::new(part)
             .tokenizer(self.tokenizer.tokenizer)
             .provider(self.form.provider);
-        let sessions = &self.inspected.sessions;
+        let sessions = &sessions;
         if self.follow {
             return follow_steps(&sessions.sessions, &options, with);
         }
@@ -340,12 +350,13 @@ pub(super) struct PrefixArgs {
 
 impl RunCommand for PrefixArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let options = ReportOptions::new(self.inspected.part(Part::default()))
+        let (sessions, part) = self.inspected.split(Part::default())?;
+        let options = ReportOptions::new(part)
             .tokenizer(self.tokenizer.tokenizer)
             .provider(self.form.provider)
             .prices(self.prices.table()?)
             .full(self.all);
-        report::<PrefixReport>(&self.inspected.sessions, &options, with)
+        report::<PrefixReport>(&sessions, &options, with)
     }
 }
 
@@ -381,13 +392,14 @@ impl RunCommand for ShowArgs {
 
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let engine = Engine::new();
-        let options = ReportOptions::new(self.inspected.part(Part::default()))
+        let (sessions, part) = self.inspected.split(Part::default())?;
+        let options = ReportOptions::new(part)
             .before_reply(self.before_reply)
             .full(self.full)
             .tokenizer(self.tokenizer.tokenizer);
         let is_markdown = self.markdown || with.format == Some(PrintAs::Markdown);
         let mut out = String::new();
-        self.inspected.sessions.each_that_has(with, |opened| {
+        sessions.each_that_has(with, |opened| {
             let report: ShowReport = opened.report(&engine, &options)?;
             if report.snapshots.iter().all(|shown| shown.blocks.is_empty()) {
                 let place = match &report.snapshots[..] {
@@ -467,19 +479,19 @@ pub(super) struct TopArgs {
 
 impl RunCommand for TopArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let given = &self.sessions.sessions;
+        let (given, part) = self.time.split(&self.sessions.sessions, Part::default())?;
         let all = [".cb".to_owned()];
         let are_sessions = !given.is_empty() && given.iter().all(|word| is_file(word));
         let (names, selectors) = if are_sessions {
             (&given[..], &all[..])
         } else {
-            operands::split("top", given, &[])?
+            operands::split("top", &given, &[])?
         };
         let selector = &*selectors.concat();
         let engine = Engine::new();
         // An invalid selector is reported before anything is read.
         engine.prepare_timeless(selector)?;
-        let part = self.time.part(Part::default()).only(selector);
+        let part = part.only(selector);
         // By session, if it is not a group of blocks.
         let by = By::parse(&self.by);
         let mut top: Option<Top> = None;
@@ -583,7 +595,7 @@ impl RunCommand for GrepArgs {
         // An invalid pattern is reported before anything is read.
         let search = Search::new(&self.pattern, self.ignore_case)?.context(self.context);
         let engine = Engine::new();
-        let part = self.inspected.part(Part::all());
+        let (sessions, part) = self.inspected.split(Part::all())?;
         let is_all = part.is_all(&engine)?;
         let options = ReportOptions::new(part).search(search.clone());
         let mut found_any = false;
@@ -595,7 +607,6 @@ impl RunCommand for GrepArgs {
             }
             Ok(found)
         };
-        let sessions = &self.inspected.sessions;
         let sessions = sessions.each_of(&sessions.sessions, Some(&to_open), with, |opened| {
             let found: GrepReport = opened.report(&engine, &options)?;
             if found.blocks.is_empty() {

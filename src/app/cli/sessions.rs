@@ -6,6 +6,7 @@ use super::folders::{LogSource, is_moved};
 use super::follow::{FollowedFiles, in_turns, nothing_left};
 use super::input;
 use super::progress::Progress;
+use super::typed::{self, address, retyped, take_time};
 use crate::app::present::sessions::FileContents;
 use crate::app::present::stores::{self, Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, counted, printable, sessions as opened};
@@ -569,7 +570,7 @@ fn follow_store(
 const TOGETHER: usize = 32;
 
 /// The sessions of a command.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub(super) struct SessionsArgs {
     /// Sessions: files, directories, `STORE#name`, `STORE#glob`, `STORE`, or `-` for standard input.
     #[arg(value_name = "SESSION", required = true)]
@@ -591,7 +592,7 @@ pub(super) struct SessionsArgs {
 #[derive(Args, Debug)]
 pub(super) struct InspectedArgs {
     #[command(flatten)]
-    pub(super) sessions: SessionsArgs,
+    sessions: SessionsArgs,
     #[command(flatten)]
     time: TimeArgs,
     /// Only the nodes that a selector without a time matches, and what is below them.
@@ -600,13 +601,20 @@ pub(super) struct InspectedArgs {
 }
 
 impl InspectedArgs {
-    /// Which snapshots, and which nodes of them; `default` are the snapshots without a time.
-    pub(super) fn part(&self, default: Part) -> Part {
-        let part = self.time.part(default);
-        match &self.selector {
-            Some(selector) => part.only(selector),
-            None => part,
-        }
+    /// The sessions, which snapshots of them, and which nodes; `default` are the snapshots without a time.
+    pub(super) fn split(&self, default: Part) -> Result<(SessionsArgs, Part), Failure> {
+        let (names, part) = self.time.split(&self.sessions.sessions, default)?;
+        let sessions = SessionsArgs {
+            sessions: names,
+            ..self.sessions.clone()
+        };
+        Ok((
+            sessions,
+            match &self.selector {
+                Some(selector) => part.only(selector),
+                None => part,
+            },
+        ))
     }
 }
 
@@ -618,7 +626,8 @@ pub(super) type SessionsToOpen<'a> =
 /// Which snapshots of a session.
 #[derive(Args, Debug)]
 pub(super) struct TimeArgs {
-    /// One snapshot, such as @t0, @t-2 or @c12 [default: the working state, or else the newest].
+    /// One snapshot, such as @t0, @t-2, 12 or latest; also as an argument [default: the working state, or else the
+    /// newest].
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     at: Option<String>,
     /// A range of snapshots, such as @history or @t-9..@t0.
@@ -628,19 +637,47 @@ pub(super) struct TimeArgs {
 }
 
 impl TimeArgs {
-    /// The same for the library, where `default` are the snapshots without both.
-    pub(super) fn part(&self, default: Part) -> Part {
-        // As of other commands, the `@` may be left out.
-        let time = |time: &String| match &**time {
-            "working" => String::new(),
-            time if time.starts_with(|first: char| first.is_ascii_digit()) => format!("@c{time}"),
-            time if time.starts_with(['t', 'c']) => format!("@{time}"),
-            time => time.to_owned(),
-        };
-        match (&self.over, &self.at) {
-            (Some(range), _) => default.over(time(range)),
-            (None, Some(address)) => default.at(time(address)),
-            (None, None) => default,
+    /// The sessions among words, and the snapshots that a word or an option names; `default` without both.
+    pub(super) fn split(
+        &self,
+        words: &[String],
+        default: Part,
+    ) -> Result<(Vec<String>, Part), Failure> {
+        let (names, typed) = take_time(words, self.at.as_ref().or(self.over.as_ref()))?;
+        let part = typed.map_or(default.clone(), |typed| {
+            let time = typed::time(&typed).unwrap_or_else(|| typed.clone());
+            let is_one = self.over.is_none() && (time.is_empty() || address(&time).is_some());
+            if is_one || self.at.is_some() {
+                default.at(time)
+            } else {
+                default.over(time)
+            }
+        });
+        Ok((names, part))
+    }
+}
+
+/// One session, and one snapshot of it.
+#[derive(Args, Debug)]
+pub(super) struct SnapshotArgs {
+    /// The session: a file, a directory, `STORE#name`, or `-` for standard input; and maybe a snapshot, such as @c12
+    /// or 12.
+    #[arg(value_name = "SESSION", required = true, num_args = 1..=2)]
+    words: Vec<String>,
+    /// Which snapshot, such as @t0, @t-2, 12 or latest [default: the working state, or else the newest].
+    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
+    at: Option<String>,
+}
+
+impl SnapshotArgs {
+    pub(super) fn open(&self, limits: Limits) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
+        let (names, at) = take_time(&self.words, self.at.as_ref())?;
+        match &names[..] {
+            [name] => open_at(name, at.as_deref(), limits),
+            names => Err(
+                Failure::usage("expected one session, and maybe a snapshot of it")
+                    .with_help(retyped(&self.words, names[..1.min(names.len())].to_vec())),
+            ),
         }
     }
 }

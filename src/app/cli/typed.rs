@@ -292,12 +292,64 @@ pub(super) fn not_one_argument() -> Failure {
     Failure::usage("a selector is one argument, in quotes")
 }
 
-/// The address of a snapshot, with its `@`.
+/// The address of a snapshot, with its `@`: a number alone is a cycle, and `latest` the newest commit.
 pub(super) fn address(word: &str) -> Option<String> {
-    let plain = word.strip_prefix('@').unwrap_or(word);
     let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    if number(word) {
+        return Some(format!("@c{word}"));
+    }
+    if word == "latest" {
+        return Some("@t0".to_owned());
+    }
+    let plain = word.strip_prefix('@').unwrap_or(word);
     let is_address = plain == "t0"
         || plain.strip_prefix("t-").is_some_and(number)
         || plain.strip_prefix('c').is_some_and(number);
     is_address.then(|| format!("@{plain}"))
+}
+
+/// The two addresses of a range such as `3..7`.
+pub(super) fn ends(word: &str) -> Option<[String; 2]> {
+    let (from, to) = word.split_once("..")?;
+    Some([address(from)?, address(to)?])
+}
+
+/// The time that a word means, as a selector has it: an address, a range, or any other word after `@`, which the
+/// selector language judges. Empty for the working state.
+pub(super) fn time(word: &str) -> Option<String> {
+    match ends(word) {
+        Some(ends) => Some(ends.join("..")),
+        None if word == "working" || word == "@working" => Some(String::new()),
+        None => address(word).or_else(|| {
+            let is_time = word.starts_with('@') && !word.contains([' ', '>', '[']);
+            is_time.then(|| word.to_owned())
+        }),
+    }
+}
+
+/// Takes the time from the words of a command, which may stand among its sessions; `given` is that of an option.
+pub(super) fn take_time(
+    words: &[String],
+    given: Option<&String>,
+) -> Result<(Vec<String>, Option<String>), Failure> {
+    let is_time = |word: &&String| !is_file(word) && time(word).is_some();
+    let (times, names): (Vec<&String>, Vec<&String>) = words.iter().partition(is_time);
+    let typed: Vec<String> = times.iter().copied().cloned().collect();
+    match (&typed[..], given) {
+        ([], None) => Ok((words.to_vec(), None)),
+        ([one], None) | ([], Some(one)) => {
+            Ok((names.into_iter().cloned().collect(), Some(one.clone())))
+        }
+        ([a, b], None) if address(a).is_some() && address(b).is_some() => {
+            let range = [a, b]
+                .map(|one| address(one).unwrap_or_default())
+                .join("..");
+            Err(
+                Failure::usage("one snapshot is an address, and several are a range")
+                    .with_help(retyped(&typed, vec![range])),
+            )
+        }
+        _ => Err(Failure::usage("the snapshots are given twice")
+            .with_help("name one address or one range: @c7, or @c3..@c7")),
+    }
 }

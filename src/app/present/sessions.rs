@@ -370,16 +370,16 @@ pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapsho
     })
 }
 
-/// Parses the address of a snapshot, whose `@` may be left out, a cycle alone, or `working`.
+/// Parses the address of a snapshot, whose `@` may be left out, a cycle alone, `latest` or `working`.
 pub(crate) fn place(text: &str) -> Result<At, Failure> {
     if text == "working" {
         return Ok(At::Working);
     }
     let digits = text.starts_with(|first: char| first.is_ascii_digit());
-    let address = if digits {
-        format!("@c{text}")
-    } else {
-        text.to_owned()
+    let address = match text {
+        "latest" => "@t0".to_owned(),
+        _ if digits => format!("@c{text}"),
+        _ => text.to_owned(),
     };
     address.parse().map(At::Committed).map_err(|_| {
         let failure = Failure::value(format!(
@@ -415,6 +415,7 @@ mod tests {
             ("t-3", Some(Address::Back(3))),
             ("@c12", Some(Address::Cycle(12))),
             ("12", Some(Address::Cycle(12))),
+            ("latest", Some(Address::Back(0))),
             ("12x", None),
             ("@t3", None),
             ("@t-+3", None),

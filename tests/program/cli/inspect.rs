@@ -68,6 +68,80 @@ fn every_command_takes_the_same_words() {
 }
 
 #[test]
+fn an_address_is_an_argument() {
+    let scratch = Scratch::new("inspect-address");
+    let travel = &*travel(&scratch);
+    for (typed, meant) in [
+        (
+            &["show", travel, "2"][..],
+            &["show", travel, "--at", "@c2"][..],
+        ),
+        (&["show", travel, "c2"], &["show", travel, "--at", "2"]),
+        (&["show", "@c2", travel], &["show", travel, "--at", "c2"]),
+        (
+            &["show", travel, "latest"],
+            &["show", travel, "--at", "@t0"],
+        ),
+        (
+            &["show", travel, "@c2..@c4"],
+            &["show", travel, "--over", "@c2..@c4"],
+        ),
+        (
+            &["steps", travel, "2..4"],
+            &["steps", travel, "--over", "@c2..@c4"],
+        ),
+        (
+            &["steps", travel, "--at", "latest"],
+            &["steps", travel, "@t0"],
+        ),
+        (
+            &["tokens", travel, "@history"],
+            &["tokens", travel, "--over", "@history"],
+        ),
+        (&["tokens", travel, "working"], &["tokens", travel]),
+        (
+            &["prefix", travel, "2..3"],
+            &["prefix", travel, "--over", "@c2..@c3"],
+        ),
+        (&["top", travel, "3"], &["top", travel, "--at", "@c3"]),
+        (
+            &["top", travel, "3", ".cb"],
+            &["top", travel, ".cb", "--at", "3"],
+        ),
+        (
+            &["grep", "museum", travel, "3"],
+            &["grep", "museum", travel, "--at", "3"],
+        ),
+        (&["render", travel, "3"], &["render", travel, "--at", "@c3"]),
+        (
+            &["render", travel, "latest"],
+            &["render", travel, "--at", "@t0"],
+        ),
+        (
+            &["diff", travel, "2", "latest"],
+            &["diff", travel, "@c2", "@t0"],
+        ),
+        (&["diff", travel, "2..3"], &["diff", travel, "@c2", "@c3"]),
+        (
+            &["diff", travel, "@c2..@c3", ".cb"],
+            &["diff", travel, "2", "3", ".cb"],
+        ),
+    ] {
+        assert_eq!(answer(typed), answer(meant), "{typed:?}");
+    }
+    assert_ne!(
+        answer(&["show", travel, "2"]),
+        answer(&["show", travel, "3"])
+    );
+    // A file of that name is one.
+    std::fs::copy(travel, scratch.path("7")).expect("a copy");
+    assert_eq!(
+        answer(&["steps", &scratch.path("7"), "2"]),
+        answer(&["steps", travel, "2"])
+    );
+}
+
+#[test]
 fn prices_of_a_file() {
     let scratch = Scratch::new("inspect-prices");
     let travel = travel(&scratch);
