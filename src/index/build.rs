@@ -496,6 +496,8 @@ impl SegmentBuilder {
         let longest_unit = units.map(|(unit, end)| end - unit.start).max();
         Segment {
             content_sizes: OnceLock::new(),
+            // Before the columns are taken.
+            core_members: self.has_core_members(),
             has_sub_types: has_sub_types(&texts[header::NODE_TYPE]),
             longest_unit: longest_unit.unwrap_or(0),
             directory,
@@ -519,7 +521,6 @@ impl SegmentBuilder {
             payload,
             payload_at: boxed(&mut self.payload_at),
             irregular_cores: self.irregular_cores,
-            core_members: self.has_core_members(),
             has_loose: self.units.iter().any(|unit| unit.kind == UnitKind::Loose),
             units: boxed(&mut self.units),
         }
