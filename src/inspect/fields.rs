@@ -190,6 +190,7 @@ fn written(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a report lists an attribute of this name: a header with words, or a custom attribute.
+#[cfg(feature = "store")]
 fn is_listed(name: &str) -> bool {
     WORDS.contains(&name) || matches!(Attr::from_name(name), Attr::Custom(_))
 }

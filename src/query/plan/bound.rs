@@ -146,10 +146,8 @@ impl BoundChain {
             };
             let is_test = |pick: &BoundPick| matches!(pick, BoundPick::Test(_));
             let is_ambient = filter.ambient != RootOrSeq::Never;
-            let picks = level.is_some()
-                && !filter.key_order
-                && !(is_ambient && after_ambient)
-                && !filter.picks.iter().any(is_test);
+            let elsewhere = filter.key_order || filter.picks.iter().any(is_test);
+            let picks = level.is_some() && !elsewhere && (!is_ambient || !after_ambient);
             (level, after_ambient) = (filter.level, is_ambient);
             (filter.picks.is_empty() || picks)
                 && !filter.all_tests().any(|test| test.inner().is_some())
