@@ -75,7 +75,15 @@ impl RunCommand for DiffArgs {
             Some(ends) if !is_file(word) => ends.into(),
             _ => vec![word.clone()],
         });
-        match &words.collect::<Vec<_>>()[..] {
+        let mut words: Vec<String> = words.collect();
+        if let [a, b, rest @ ..] = &words[..]
+            && is_snapshot(a)
+            && is_snapshot(b)
+            && !rest.iter().any(|word| is_file(word))
+        {
+            words.splice(0..0, sessions::or_newest(Vec::new(), with.limits)?);
+        }
+        match &words[..] {
             [session, a, b, rest @ ..] if rest.len() < 2 && is_snapshot(a) | is_snapshot(b) => {
                 self.snapshots([session, a, b], rest.first(), with)
             }

@@ -27,7 +27,6 @@ use std::time::Duration;
 /// once. Of all sessions of a store the database counts, and none is loaded. Without a session, of all logs that
 /// agents keep on this machine.
 #[derive(Args, Debug)]
-#[command(mut_arg("sessions", |sessions| sessions.required(false)))]
 pub(super) struct FieldsArgs {
     #[command(flatten)]
     sessions: SessionsArgs,

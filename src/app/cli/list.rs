@@ -1,25 +1,32 @@
 //! `pactql sessions`: which sessions there are, and with `-v` what each contains.
 
 use super::command::{Invocation, RunCommand, print, say};
+use super::folders::LogSource;
 use super::options::width;
 use super::output::{clean, counted, printable, snapshot_label};
 use super::reports::append;
 use super::sessions::{
-    Opened, SessionsArgs, ending_name, ending_of_session, ending_text, open_store,
+    Opened, SessionsArgs, ending_name, ending_of_session, ending_text, newest_logs, open_store,
+    or_newest, own_sessions,
 };
+use super::typed;
+use super::words::quoted;
 use crate::app::present::stores::{
     Access, StoreAddress, about, about_of, none_of, session_json, without_passwords,
 };
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
+use crate::inspect::{Prices, Usage, UsageBy};
 use crate::store::SessionInfo;
 use crate::support::table::{TableCell, TextTable, Tint};
+use crate::support::text::amount;
 use crate::tree::NodeClass;
 use crate::tree::timestamp::rfc3339_of_nanos;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -31,8 +38,8 @@ const SHOWN_DEPTHS: usize = 12;
 /// One line each: the name, the number of snapshots, the cycle of the newest one, whether there is a working
 /// state; of a log its title, its project, the agent and the model; of a store also when the newest snapshot was
 /// committed, the file it was imported from, and the session it was forked from. Those of a store are in byte order
-/// of their names, and none is opened. `-v` counts the nodes of one snapshot by class, role, kind and depth, and says
-/// how large the session is.
+/// of their names, and none is opened. Without a session, the ten newest that agents keep on this machine, with what
+/// they used. `-v` counts the nodes of one snapshot by class, role, kind and depth, and says how large the session is.
 #[derive(Args, Debug)]
 pub(super) struct ListArgs {
     #[command(flatten)]
@@ -54,13 +61,30 @@ impl RunCommand for ListArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         if self.verbose {
             let mut out = String::new();
-            self.sessions.each(with, |opened| {
+            let names = or_newest(self.sessions.sessions.clone(), with.limits)?;
+            self.sessions.each_of(&names, None, with, |opened| {
                 let (json, text) = described(opened, self.at.as_deref())?;
                 append(opened, with, &[json], || text, &mut out)
             })?;
             return print(&out);
         }
         let words = &self.sessions.sessions;
+        if words.is_empty() && !self.sessions.is_all() {
+            return Err(Failure::usage(
+                "`--since`, `--until` and `--meta` choose sessions of a store",
+            )
+            .with_help("name the store: pactql sessions STORE"));
+        }
+        if words.is_empty() {
+            return match newest_logs() {
+                Err(_) if typed::words().is_empty() => {
+                    say(&format!("{}\n", super::program().render_help()));
+                    Err(Failure::usage("no agent keeps logs on this machine")
+                        .with_help("name a session, a store or a folder: pactql PATH"))
+                }
+                files => recent(&files?, with),
+            };
+        }
         let mut listed = Vec::new();
         for word in words {
             match StoreAddress::parse(word) {
@@ -141,6 +165,76 @@ impl ListArgs {
         }
         Ok(())
     }
+}
+
+const RECENT: usize = 10;
+
+/// The newest sessions of the agents of this machine, with what they used.
+fn recent(files: &[LogSource], with: &Invocation) -> Result<Exit, Failure> {
+    let logs = files
+        .iter()
+        .map(|file| (file, own_sessions(file, with.limits)));
+    let logs = logs
+        .filter(|(_, sessions)| !sessions.is_empty())
+        .take(RECENT);
+    let mut found = Vec::new();
+    for (file, session) in logs.flat_map(|(file, all)| all.into_iter().map(move |one| (file, one)))
+    {
+        let mut usage = Usage::new(UsageBy::Session, Prices::default());
+        usage.add(&file.path, &session)?;
+        let history = session.history();
+        let newest = history.latest();
+        let times = newest.iter().flat_map(|newest| newest.nodes());
+        let times = times.filter_map(|node| node.field("created_at_iso")?.text());
+        // A log without times has positions in their place, from 1970 on.
+        let when = times
+            .filter(|time| !time.starts_with("1970-"))
+            .max()
+            .map(str::to_owned);
+        let [title, project, ..] = about_of(newest.and_then(|newest| newest.meta().value("meta")));
+        let steps = history.committed().len();
+        found.push((when, &file.path, title, project, steps, usage.total));
+    }
+    found.sort_by_key(|(when, path, ..)| (Reverse(when.clone()), *path));
+    found.truncate(RECENT);
+    if with.is_json() {
+        let lines = found
+            .iter()
+            .map(|(when, path, title, project, steps, used)| {
+                let line = json!({
+                    "name": path, "title": title, "project": project, "when": when, "steps": steps,
+                    "used": used,
+                });
+                format!("{line}\n")
+            });
+        return print(&lines.collect::<String>());
+    }
+    let titles = "when project title steps tokens cost session";
+    let table = TextTable::new(titles.split(' ')).words([0, 1, 2, 6]);
+    let mut table = table.hide_empty().fit(width());
+    for (when, path, title, project, steps, used) in &found {
+        let when = when.as_deref().unwrap_or_default();
+        let has_price = used.requests > used.unpriced + used.uncounted;
+        let cost = has_price.then(|| used.nano_dollars.to_string());
+        let cells = [
+            when.chars().take(16).collect::<String>().replace('T', " "),
+            printable(project.as_deref().unwrap_or_default()),
+            clean(title.as_deref().unwrap_or_default(), 40),
+            steps.to_string(),
+            amount(used.input_tokens.saturating_add(used.output_tokens)),
+            cost.unwrap_or_default(),
+            printable(path),
+        ];
+        table.add(cells.map(TableCell::from));
+    }
+    let path = found
+        .first()
+        .map(|(_, path, ..)| quoted(path))
+        .unwrap_or_default();
+    print(&format!(
+        "{}\npactql steps {path}\npactql show {path} latest\npactql usage --by project\n",
+        table.text(with.paint())
+    ))
 }
 
 struct Listed {

@@ -191,6 +191,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(true) => return Exit::Ok,
         Err(error) => return refuse(&error),
     }
+    let arguments = typed::with_command(arguments, program);
     let matches = program().try_get_matches_from(arguments);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,

@@ -5,8 +5,8 @@
 
 use super::command::{Invocation, RunCommand, page, print, say};
 use super::options::{FormArgs, PrintAs, TokenizerArgs, named};
-use super::sessions::{InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs};
-use super::words::is_file;
+use super::sessions::{InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs, or_newest};
+use super::words::{is_file, is_selector};
 use super::{input, operands};
 use crate::app::present::{Exit, Failure, answer, counted, printable};
 use crate::engine::{Engine, Log, LogEntry};
@@ -118,7 +118,7 @@ impl RunCommand for TokensArgs {
         } else {
             Part::default()
         };
-        let (sessions, mut part) = self.inspected.split(default)?;
+        let (sessions, mut part) = self.inspected.split(default, with)?;
         if let Some(selector) = &self.without {
             part = part.only(selector);
         }
@@ -178,7 +178,7 @@ pub(super) struct StepsArgs {
 
 impl RunCommand for StepsArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let (sessions, part) = self.inspected.split(Part::default())?;
+        let (sessions, part) = self.inspected.split(Part::default(), with)?;
         if (self.changes || self.follow) && !part.time().is_empty() {
             let option = if self.changes {
                 "--changes"
@@ -350,7 +350,7 @@ pub(super) struct PrefixArgs {
 
 impl RunCommand for PrefixArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let (sessions, part) = self.inspected.split(Part::default())?;
+        let (sessions, part) = self.inspected.split(Part::default(), with)?;
         let options = ReportOptions::new(part)
             .tokenizer(self.tokenizer.tokenizer)
             .provider(self.form.provider)
@@ -392,7 +392,7 @@ impl RunCommand for ShowArgs {
 
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let engine = Engine::new();
-        let (sessions, part) = self.inspected.split(Part::default())?;
+        let (sessions, part) = self.inspected.split(Part::default(), with)?;
         let options = ReportOptions::new(part)
             .before_reply(self.before_reply)
             .full(self.full)
@@ -430,7 +430,6 @@ impl RunCommand for ShowArgs {
 /// reply, by model, project, session or agent. A response that several sessions have, as that of a resumed one, is
 /// counted once. Without a session, of all logs that agents keep on this machine.
 #[derive(Args, Debug)]
-#[command(mut_arg("sessions", |sessions| sessions.required(false)))]
 pub(super) struct UsageCommand {
     #[command(flatten)]
     sessions: SessionsArgs,
@@ -481,21 +480,21 @@ impl RunCommand for TopArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let (given, part) = self.time.split(&self.sessions.sessions, Part::default())?;
         let all = [".cb".to_owned()];
-        let are_sessions = !given.is_empty() && given.iter().all(|word| is_file(word));
-        let (names, selectors) = if are_sessions {
-            (&given[..], &all[..])
-        } else {
-            operands::split("top", &given, &[])?
+        let (names, selectors) = match &given[..] {
+            names if names.iter().all(|word| is_file(word)) => (names, &all[..]),
+            [only] if is_selector(only) => (&[][..], &given[..]),
+            given => operands::split("top", given, &[])?,
         };
         let selector = &*selectors.concat();
         let engine = Engine::new();
         // An invalid selector is reported before anything is read.
         engine.prepare_timeless(selector)?;
         let part = part.only(selector);
+        let names = or_newest(names.to_vec(), with.limits)?;
         // By session, if it is not a group of blocks.
         let by = By::parse(&self.by);
         let mut top: Option<Top> = None;
-        self.sessions.each_of(names, None, with, |opened| {
+        self.sessions.each_of(&names, None, with, |opened| {
             let top = top.get_or_insert_with(|| {
                 let fitting = || Top::fitting(&engine, &opened.session, &part);
                 Top::new(by, self.tokenizer.tokenizer.unwrap_or_else(fitting))
@@ -517,6 +516,7 @@ impl RunCommand for TopArgs {
 /// (tools that are defined and never called). In place of a sign may stand any of <= >= < > = !=. Empty lines, and
 /// lines that begin with `#`, are left out. The exit code is 9 if one does not hold, or there is no session.
 #[derive(Args, Debug)]
+#[command(mut_arg("sessions", |sessions| sessions.required(true)))]
 pub(super) struct AssertArgs {
     /// The file of conditions, or `-` for standard input.
     file: String,
@@ -595,7 +595,7 @@ impl RunCommand for GrepArgs {
         // An invalid pattern is reported before anything is read.
         let search = Search::new(&self.pattern, self.ignore_case)?.context(self.context);
         let engine = Engine::new();
-        let (sessions, part) = self.inspected.split(Part::all())?;
+        let (sessions, part) = self.inspected.split(Part::all(), with)?;
         let is_all = part.is_all(&engine)?;
         let options = ReportOptions::new(part).search(search.clone());
         let mut found_any = false;

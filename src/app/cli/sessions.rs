@@ -26,7 +26,10 @@ use crate::tree::source::{
 use crate::tree::timestamp::nanos_of_rfc3339;
 use clap::Args;
 use rayon::prelude::*;
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -569,11 +572,98 @@ fn follow_store(
 
 const TOGETHER: usize = 32;
 
+/// The logs of all agents of this machine.
+///
+/// # Errors
+/// There are none.
+fn logs_of_machine() -> Result<Vec<LogSource>, Failure> {
+    let places = agent_logs(|name| std::env::var_os(name));
+    let mut files = Vec::new();
+    for place in &places {
+        if !place.path.exists() || is_moved(&place.path) {
+            continue;
+        }
+        files.extend(if place.path.is_dir() {
+            LogSource::below(&place.path)?
+        } else {
+            vec![LogSource::new(&place.path.to_string_lossy())]
+        });
+    }
+    if files.is_empty() {
+        let places = places.iter();
+        let places = places.map(|place| place.path.display().to_string());
+        let places = places.collect::<Vec<_>>().join(", ");
+        let message = format!("no session is named, and there are no logs of agents in {places}");
+        return Err(Failure::plain(Exit::Missing, message)
+            .with_help("name a session, a store or a folder of logs"));
+    }
+    Ok(files)
+}
+
+/// The logs of this machine, the one written last first.
+pub(super) fn newest_logs() -> Result<Vec<LogSource>, Failure> {
+    let mut files = logs_of_machine()?;
+    files.sort_by_cached_key(|file| {
+        let written = std::fs::metadata(&file.path).and_then(|data| data.modified());
+        (Reverse(written.ok()), file.path.clone())
+    });
+    Ok(files)
+}
+
+/// The sessions of a log that are no part of another; none of a file that is not read.
+pub(super) fn own_sessions(file: &LogSource, limits: Limits) -> Vec<Session> {
+    let open = |()| opened::open_or_logs(Path::new(&file.path), limits);
+    match file.check().and_then(open) {
+        Ok(FileContents::Session(session)) => vec![session],
+        Ok(FileContents::Log(logs, _)) => {
+            let own = logs.iter().filter(|log| log.parent.is_none());
+            own.filter_map(|log| opened::session_of(log).ok()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The sessions that are named; where none is, the newest log of one session that names the current directory near
+/// its beginning, as agents do, else the newest of all. A note says which.
+pub(super) fn or_newest(names: Vec<String>, limits: Limits) -> Result<Vec<String>, Failure> {
+    const BEGINNING: u64 = 1 << 16;
+    if !names.is_empty() {
+        return Ok(names);
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    let here = serde_json::json!(here.to_string_lossy()).to_string();
+    let is_here = |file: &LogSource| {
+        let mut begin = Vec::new();
+        let file = File::open(&file.path);
+        let read = file.and_then(|file| file.take(BEGINNING).read_to_end(&mut begin));
+        read.is_ok() && String::from_utf8_lossy(&begin).contains(&here)
+    };
+    let (near, others): (Vec<_>, Vec<_>) = newest_logs()?.into_iter().partition(is_here);
+    let of_here = near.len();
+    for (at, file) in near.into_iter().chain(others).enumerate() {
+        if own_sessions(&file, limits).len() == 1 {
+            let which = if at < of_here {
+                "of this directory"
+            } else {
+                "of this machine"
+            };
+            say(&format!(
+                "note: the newest session {which}: {}\n",
+                printable(&file.path)
+            ));
+            return Ok(vec![file.path]);
+        }
+    }
+    let message = "no session is named, and no log of this machine is read";
+    Err(Failure::plain(Exit::Missing, message))
+}
+
 /// The sessions of a command.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct SessionsArgs {
-    /// Sessions: files, directories, `STORE#name`, `STORE#glob`, `STORE`, or `-` for standard input.
-    #[arg(value_name = "SESSION", required = true)]
+    /// Sessions: files, directories, `STORE#name`, `STORE#glob`, `STORE`, or `-` for standard input [default: the
+    /// newest log of an agent that ran in this directory, else the newest on this machine].
+    #[arg(value_name = "SESSION")]
     pub(super) sessions: Vec<String>,
     /// Only sessions of a store whose newest snapshot was committed at this time or later: a date, or a
     /// date and a time with its zone, such as 2026-01-31T09:00:00Z.
@@ -602,8 +692,13 @@ pub(super) struct InspectedArgs {
 
 impl InspectedArgs {
     /// The sessions, which snapshots of them, and which nodes; `default` are the snapshots without a time.
-    pub(super) fn split(&self, default: Part) -> Result<(SessionsArgs, Part), Failure> {
+    pub(super) fn split(
+        &self,
+        default: Part,
+        with: &Invocation,
+    ) -> Result<(SessionsArgs, Part), Failure> {
         let (names, part) = self.time.split(&self.sessions.sessions, default)?;
+        let names = or_newest(names, with.limits)?;
         let sessions = SessionsArgs {
             sessions: names,
             ..self.sessions.clone()
@@ -660,9 +755,9 @@ impl TimeArgs {
 /// One session, and one snapshot of it.
 #[derive(Args, Debug)]
 pub(super) struct SnapshotArgs {
-    /// The session: a file, a directory, `STORE#name`, or `-` for standard input; and maybe a snapshot, such as @c12
-    /// or 12.
-    #[arg(value_name = "SESSION", required = true, num_args = 1..=2)]
+    /// The session: a file, a directory, `STORE#name`, or `-` for standard input [default: the newest, as of `show`]; and
+    /// maybe a snapshot, such as @c12 or 12.
+    #[arg(value_name = "SESSION", num_args = 0..=2)]
     words: Vec<String>,
     /// Which snapshot, such as @t0, @t-2, 12 or latest [default: the working state, or else the newest].
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
@@ -672,7 +767,7 @@ pub(super) struct SnapshotArgs {
 impl SnapshotArgs {
     pub(super) fn open(&self, limits: Limits) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
         let (names, at) = take_time(&self.words, self.at.as_ref())?;
-        match &names[..] {
+        match &or_newest(names, limits)?[..] {
             [name] => open_at(name, at.as_deref(), limits),
             names => Err(
                 Failure::usage("expected one session, and maybe a snapshot of it")
@@ -825,29 +920,8 @@ impl SessionsArgs {
         with: &Invocation,
         mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
-        let places = agent_logs(|name| std::env::var_os(name));
-        let (mut opening, mut sources) = (Opening::new(with.limits), Vec::new());
-        for place in &places {
-            if !place.path.exists() || is_moved(&place.path) {
-                continue;
-            }
-            let files = if place.path.is_dir() {
-                LogSource::below(&place.path)?
-            } else {
-                vec![LogSource::new(&place.path.to_string_lossy())]
-            };
-            sources.extend(files.into_iter().map(Source::File));
-        }
-        if sources.is_empty() {
-            let places = places.iter();
-            let places = places.map(|place| place.path.display().to_string());
-            let message = format!(
-                "there are no logs of agents in {}",
-                places.collect::<Vec<_>>().join(", ")
-            );
-            return Err(Failure::plain(Exit::Missing, message)
-                .with_help("name the logs: pactql usage FOLDER"));
-        }
+        let sources: Vec<Source> = logs_of_machine()?.into_iter().map(Source::File).collect();
+        let mut opening = Opening::new(with.limits);
         opening.several = true;
         opening.each(&sources, &mut visit)
     }

@@ -1,8 +1,9 @@
 //! `pactql share`: a session to give away, as a page or as a receipt without content.
 
-use super::command::{Invocation, RunCommand, say};
+use super::command::{Invocation, RunCommand, print, say};
+use super::folders::LogSource;
 use super::options::TokenizerArgs;
-use super::output::clean;
+use super::output::{clean, printable};
 use super::{input, sessions};
 use crate::app::present::stores::StoreAddress;
 use crate::app::present::{Exit, Failure, answer, counted};
@@ -35,7 +36,7 @@ pub(super) struct ShareArgs {
     #[arg(long, value_name = "PATTERN", conflicts_with = "receipt")]
     #[arg(allow_hyphen_values = true)]
     redact: Vec<String>,
-    /// The file to write [default: standard output].
+    /// The file to write, or `-` for standard output [default: of a page SESSION.html, of a receipt standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
     /// Replace the file if it exists.
@@ -47,7 +48,12 @@ pub(super) struct ShareArgs {
 
 impl RunCommand for ShareArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let output = self.output.as_deref().filter(|path| *path != input::STDIN);
+        let named = format!(
+            "{}.html",
+            LogSource::new(&self.own_name()).stem.replace('/', "-")
+        );
+        let named = self.output.as_deref().or(self.html.then_some(&*named));
+        let output = named.filter(|path| *path != input::STDIN);
         let mut redactor = Redactor::new(&self.redact).map_err(|error| {
             let help = error.help;
             Failure::value(error.to_string()).with_help(help)
@@ -79,17 +85,25 @@ impl RunCommand for ShareArgs {
         if !redactor.is_empty() {
             say(&remarks(&redactor));
         }
-        input::put(output, |out| page.write_html(out))
+        input::put(output, |out| page.write_html(out))?;
+        match (&self.output, output) {
+            (None, Some(file)) => print(&format!("{}\n", printable(file))),
+            _ => Ok(Exit::Ok),
+        }
     }
 }
 
 impl ShareArgs {
     /// What the page is called: a path of this machine is private.
     fn title(&self, session: &Session) -> String {
+        session
+            .name()
+            .map_or_else(|| self.own_name(), str::to_owned)
+    }
+
+    /// The name of the session or of its file, without the folder.
+    fn own_name(&self) -> String {
         let name = &self.session;
-        if let Some(name) = session.name() {
-            return name.to_owned();
-        }
         match StoreAddress::parse(name) {
             _ if name == input::STDIN => input::STDIN_NAME.to_owned(),
             Some(address) => address.one().unwrap_or(name).to_owned(),

@@ -3,12 +3,14 @@
 //! clap finds the mistake and what is near it. Two tables have the names of other tools and of other versions.
 //! No guess proposes a command that writes: such a command is only named for a word that means it.
 
-use super::words::{is_file, is_selector, joined};
+use super::words::{exists, is_file, is_selector, joined};
+use crate::app::present::stores::StoreAddress;
 use crate::app::present::{Exit, Failure, quote};
 use crate::support::diag::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// Names of commands that were, or that other tools have, and the command line here; `{}` is the words that
@@ -44,6 +46,39 @@ pub(super) fn words() -> Vec<String> {
     words
         .map(|word| word.to_string_lossy().into_owned())
         .collect()
+}
+
+/// The arguments with the command that is meant where none is typed: of a path what is there, alone the sessions.
+pub(super) fn with_command(arguments: &[OsString], program: fn() -> Command) -> Vec<OsString> {
+    let mut words = arguments.to_vec();
+    let typed: Vec<_> = arguments
+        .iter()
+        .skip(1)
+        .map(|word| word.to_string_lossy())
+        .collect();
+    let is_one = |word: &str| {
+        let one = StoreAddress::parse(word).map(|address| !address.is_several());
+        one.unwrap_or_else(|| !Path::new(word).is_dir())
+    };
+    let command = match &typed[..] {
+        [] => "sessions",
+        [json] if json == "--json" => "sessions",
+        [path, rest @ ..]
+            if path != "-"
+                && exists(path)
+                && program().find_subcommand(&**path).is_none()
+                && !rest.iter().any(|word| is_selector(word)) =>
+        {
+            if is_one(path) {
+                "steps"
+            } else {
+                "sessions"
+            }
+        }
+        _ => return words,
+    };
+    words.insert(1.min(words.len()), command.into());
+    words
 }
 
 /// The command line with other words in the place of some of its arguments.

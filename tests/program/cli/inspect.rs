@@ -203,7 +203,7 @@ fn sums_over_sessions() {
         "{tokens:?}"
     );
     for (arguments, code, message) in [
-        (&["top", ".cb"][..], 1, "`top` needs a session"),
+        (&["top", ".cb"][..], 4, "no session is named"),
         (&["top", ".cb", &travel], 1, "the session comes first"),
         (
             &["top", &travel, ".cb", "kind"],
@@ -334,7 +334,7 @@ fn lines_of_sessions() {
     assert_eq!(ran.err, "note: nothing was found in 2 sessions\n");
     for (arguments, code, message) in [
         (&["grep", "(", &travel][..], 2, "invalid pattern"),
-        (&["grep", "x"], 1, "grep"),
+        (&["grep", "x"], 4, "no session is named"),
         (&["grep", "-l", "-c", "x", &travel], 1, "--list"),
         (&["grep", "x", "missing.jsonl"], 4, "missing.jsonl"),
     ] {

@@ -43,9 +43,26 @@ fn pactql(arguments: &[&str]) -> Ran {
     with_input(arguments, b"")
 }
 
+/// The command without the logs of the agents of this machine.
+fn alone(command: &mut Command) -> &mut Command {
+    for name in [
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "GEMINI_CLI_HOME",
+        "XDG_DATA_HOME",
+        "COPILOT_HOME",
+        "PI_CODING_AGENT_DIR",
+    ] {
+        command.env_remove(name);
+    }
+    command
+        .env("HOME", "/nowhere")
+        .env("USERPROFILE", "/nowhere")
+}
+
 /// Runs `pactql` with something on standard input.
 fn with_input(arguments: &[&str], input: &[u8]) -> Ran {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_pactql"))
+    let mut child = alone(&mut Command::new(env!("CARGO_BIN_EXE_pactql")))
         .args(arguments)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env_remove("NO_COLOR")

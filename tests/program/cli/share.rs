@@ -15,7 +15,6 @@ fn a_page_is_written_to_a_new_file_or_to_standard_output() {
     );
     let written = std::fs::read_to_string(&page).expect("the page");
     assert!(written.starts_with("<!doctype html>\n") && written.ends_with("</html>\n"));
-    assert_eq!(answer(&["share", AGENT, "--html"]), written);
     assert_eq!(answer(&["share", AGENT, "--html", "-o", "-"]), written);
 
     let again = ["share", AGENT, "--html", "-o", &page];
@@ -30,18 +29,44 @@ fn a_page_is_written_to_a_new_file_or_to_standard_output() {
 }
 
 #[test]
+fn a_page_without_an_output_is_a_file_with_the_name_of_the_session() {
+    let scratch = Scratch::new("share-file");
+    let text = std::fs::read_to_string(AGENT).expect("the fixture");
+    scratch.write("run.jsonl", &text);
+    let run = |more: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pactql"));
+        let command = command.args(["share", "run.jsonl", "--html"]).args(more);
+        let ran = command.current_dir(&scratch.0).output().expect("it runs");
+        (
+            ran.status.code(),
+            String::from_utf8_lossy(&ran.stdout).into_owned(),
+        )
+    };
+    assert_eq!(run(&[]), (Some(0), "run.html\n".to_owned()));
+    let page = std::fs::read_to_string(scratch.path("run.html")).expect("the page");
+    assert!(page.ends_with("</html>\n"));
+    scratch.write("run.html", "mine");
+    assert_eq!(run(&[]), (Some(1), String::new()));
+    assert_eq!(
+        std::fs::read_to_string(scratch.path("run.html")).expect("it"),
+        "mine"
+    );
+    assert_eq!(run(&["--force"]), (Some(0), "run.html\n".to_owned()));
+}
+
+#[test]
 fn a_page_is_named_after_the_file_and_not_its_place() {
     let scratch = Scratch::new("share-name");
     let text = std::fs::read_to_string(AGENT).expect("the fixture");
     let session = scratch.write("run one.jsonl", &text);
-    let page = answer(&["share", &session, "--html"]);
+    let page = answer(&["share", &session, "--html", "-o", "-"]);
     assert!(page.contains("\"title\":\"run one.jsonl\""));
     assert!(!page.contains("cli-share-name"));
-    let piped = with_input(&["share", "-", "--html"], text.as_bytes());
+    let piped = with_input(&["share", "-", "--html", "-o", "-"], text.as_bytes());
     assert!(piped.out.contains("\"title\":\"standard input\""));
     let store = scratch.path("agents.db");
     answer(&["import", &session, "-o", &format!("{store}#support/42")]);
-    let page = answer(&["share", &format!("{store}#support/42"), "--html"]);
+    let page = answer(&["share", &format!("{store}#support/42"), "--html", "-o", "-"]);
     assert!(page.contains("\"title\":\"support/42\""));
     assert!(!page.contains("agents.db"));
 }
@@ -52,6 +77,8 @@ fn what_is_redacted_is_counted() {
         "share",
         AGENT,
         "--html",
+        "-o",
+        "-",
         "--redact",
         "LC-[0-9]+",
         "--redact",

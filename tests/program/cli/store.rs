@@ -649,7 +649,7 @@ fn mistakes_are_answered_with_what_was_expected() {
         (&["import", "Cargo.toml", "-o", &store], 5, "E_INPUT"),
         (&["import", CHAT, &store], 1, "-o other.db"),
         (&["ls", &store], 2, "pactql sessions"),
-        (&["sessions"], 1, "needs SESSION"),
+        (&["sessions"], 4, "no session is named"),
         (&["store", "rename", &near], 1, "needs NAME"),
         (
             &["store", "prune", &store, "--older-than"],

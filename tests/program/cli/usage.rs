@@ -467,18 +467,8 @@ fn a_broken_session_in_a_folder_is_an_error() {
 
 fn on_machine(home: &str, variables: &[(&str, &str)], arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pactql"));
-    for name in [
-        "CLAUDE_CONFIG_DIR",
-        "CODEX_HOME",
-        "GEMINI_CLI_HOME",
-        "XDG_DATA_HOME",
-        "COPILOT_HOME",
-        "PI_CODING_AGENT_DIR",
-    ] {
-        command.env_remove(name);
-    }
     let variables = variables.iter().copied();
-    let ran = command
+    let ran = super::alone(&mut command)
         .args(arguments)
         .env("HOME", home)
         .envs(variables)
@@ -508,7 +498,7 @@ fn usage_of_a_machine() {
     ] {
         assert!(err.contains(&format!("{home}/{place}")), "{err}");
     }
-    assert!(err.contains("pactql usage FOLDER"), "{err}");
+    assert!(err.contains("a folder of logs"), "{err}");
     let logs = logs();
     let of = |agent: &str, folder: &str| {
         let logs = logs.iter().filter_map(|(name, log)| {
@@ -534,6 +524,79 @@ fn usage_of_a_machine() {
         (&usage["sessions"], &usage["repeated"]),
         (&json!(7), &json!(2 + 6))
     );
+}
+
+/// Where no session is named, the newest of the current directory, else of the machine; alone, a list.
+#[cfg(unix)]
+#[test]
+fn what_is_not_named_is_found() {
+    let scratch = Scratch::new("usage-newest");
+    let home = scratch.path("home");
+    let run = |arguments: &[&str]| on_machine(&home, &[], arguments);
+    let (code, out, err) = run(&[]);
+    assert_eq!((code, &*out), (1, ""), "{err}");
+    assert!(
+        err.contains("Usage: pactql") && err.contains("no agent keeps logs"),
+        "{err}"
+    );
+    let (code, out, err) = run(&["show"]);
+    assert_eq!((code, &*out), (4, ""), "{err}");
+    let here = std::env::current_dir().expect("a directory");
+    let log = std::fs::read_to_string("fixtures/leap-day.claude-code.jsonl").expect("a log");
+    let seconds = |seconds| std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+    let folder = format!("{home}/.claude/projects/heron");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let here = log.replace("/home/heron", here.to_str().expect("UTF-8"));
+    let [ours, newer] = [("ours", &here, 1), ("newer", &log, 2)].map(|(name, log, written)| {
+        let path = format!("{folder}/{name}.jsonl");
+        std::fs::write(&path, log).expect("a log");
+        let file = std::fs::File::options()
+            .write(true)
+            .open(&path)
+            .expect("the log");
+        file.set_modified(seconds(written)).expect("a time");
+        path
+    });
+    let same = |path: &str, which: &str| {
+        for (typed, named) in [
+            (&["show"][..], &["show", path][..]),
+            (&["show", "2"], &["show", path, "2"]),
+            (&["steps", "2..4"], &["steps", path, "2..4"]),
+            (&["tokens", "latest"], &["tokens", path, "latest"]),
+            (&["prefix"], &["prefix", path]),
+            (&["top"], &["top", path]),
+            (&["top", ".cb", "3"], &["top", path, ".cb", "--at", "3"]),
+            (&["grep", "heron"], &["grep", "heron", path]),
+            (&["render", "3"], &["render", path, "--at", "3"]),
+            (&["diff", "2", "3"], &["diff", path, "2", "3"]),
+            (&["diff", "2..3", ".cb"], &["diff", path, "2", "3", ".cb"]),
+        ] {
+            let (code, out, err) = run(typed);
+            assert_eq!(code, 0, "{typed:?}: {err}");
+            assert_eq!(out, run(named).1, "{typed:?}");
+            assert!(
+                err.starts_with(&format!("note: the newest session {which}: {path}\n")),
+                "{err}"
+            );
+        }
+    };
+    same(&ours, "of this directory");
+    let (code, list, err) = run(&[]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(list, run(&["sessions"]).1);
+    assert!(list.contains(&ours) && list.contains(&newer), "{list}");
+    let tried = list.lines().filter_map(|line| line.strip_prefix("pactql "));
+    let tried: Vec<Vec<&str>> = tried.map(|line| line.split(' ').collect()).collect();
+    assert_eq!(tried.len(), 3, "{list}");
+    for line in tried {
+        assert_eq!(run(&line).0, 0, "{line:?}");
+    }
+    let json = run(&["--json"]).1;
+    assert_eq!(lines(&json).count(), 2, "{json}");
+    assert_eq!(run(&[&ours]).1, run(&["steps", &ours]).1);
+    assert_eq!(run(&[&folder]).1, run(&["sessions", &folder]).1);
+    std::fs::remove_file(&ours).expect("removed");
+    same(&newer, "of this machine");
 }
 
 /// `tokens` of several sessions ends with their sum, each response once, and `--model` is for logs that name none.

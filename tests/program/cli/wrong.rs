@@ -81,7 +81,7 @@ fn run(command: &str, directory: &Path) -> (i32, String, String) {
     let paths: Vec<PathBuf> = std::iter::once(ours)
         .chain(std::env::split_paths(&others))
         .collect();
-    let output = Command::new("sh")
+    let output = super::alone(&mut Command::new("sh"))
         .args(["-c", command])
         .current_dir(directory)
         .env("PATH", std::env::join_paths(paths).expect("a PATH"))
