@@ -78,14 +78,17 @@ impl Nothing<'_> {
     /// The first step of each chain that keeps nothing, or the filters after all of them. Of
     /// several snapshots, the numbers are those of the one in which a chain gets furthest.
     fn steps(&self, here: &Inventory<'_>, reasons: &mut Vec<EmptyReason>) {
+        // Words pass over implicit cores, and steps are counted with them.
+        let counted = Bound {
+            in_word: false,
+            in_words: false,
+            interval: None,
+            ..self.bound.clone()
+        };
         let traced = |snapshot: &&Snapshot| {
             let mut trace = Trace::on();
             // A page may end a run before every step has run.
-            run_untailed(
-                self.bound,
-                RunInput::new(snapshot, self.history),
-                &mut trace,
-            );
+            run_untailed(&counted, RunInput::new(snapshot, self.history), &mut trace);
             trace
         };
         let read = self.read.iter().inspect(|_| ensure());

@@ -94,7 +94,7 @@ fn a_database_counts_what_loaded_sessions_have() {
 #[test]
 fn a_server_counts_what_loaded_sessions_have() {
     match crate::store::server::Server::start() {
-        Ok(server) => agrees(&Store::open(server.url("words")).unwrap()),
+        Ok(server) => agrees(&Store::connect(&server.url("words")).unwrap()),
         Err(why) => println!("SKIPPED: {why}"),
     }
 }
