@@ -134,7 +134,9 @@ fn reading_commands_answer_as_for_files() {
                 });
                 let words: Vec<String> = words.collect();
                 let ran = pactql(&words.iter().map(String::as_str).collect::<Vec<_>>());
-                (ran.code, ran.out, ran.err.replace(session, "S"))
+                // The strategy depends on the segments, which the snapshots of a file share otherwise.
+                let plan = ran.out.split("\nstrategy ").next().unwrap_or_default();
+                (ran.code, plan.to_owned(), ran.err.replace(session, "S"))
             };
             assert_eq!(of(&session), of(file), "{name} {command:?}");
         }
@@ -216,12 +218,12 @@ fn many_sessions_answer_in_order() {
             "S#support-agent\t@t0 .cb[kind='image']",
         ]
     );
-    // `*` stops at `/`.
-    assert_eq!(
-        select("#a/*", &["^ah", "--format", "ids"]).lines().count(),
-        2
-    );
-    let ran = pactql(&["select", &format!("{store}#a*"), "^ah"]);
+    // `*` does not stop at `/`.
+    for glob in ["#a/*", "#a*"] {
+        let ids = select(glob, &["^ah", "--format", "ids"]);
+        assert_eq!(ids.lines().count(), 2, "{glob}");
+    }
+    let ran = pactql(&["select", &format!("{store}#z*"), "^ah"]);
     assert_eq!((ran.code, &*ran.out), (0, ""));
     assert!(ran.err.contains("no session of"), "{}", ran.err);
     // Files and stores together, in the order given.
