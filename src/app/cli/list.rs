@@ -78,7 +78,6 @@ impl RunCommand for ListArgs {
         if words.is_empty() {
             return match newest_logs() {
                 Err(_) if typed::words().is_empty() => {
-                    say(&format!("{}\n", super::program().render_help()));
                     Err(Failure::usage("no agent keeps logs on this machine")
                         .with_help("name a session, a store or a folder: pactql PATH"))
                 }

@@ -225,6 +225,10 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(exit) => exit,
         Err(Failure::ClosedPipe) => Exit::Ok,
         Err(failure) => {
+            // Nothing was typed, and there is nothing to list.
+            if words().is_empty() && matches!(failure.exit(), Exit::Usage) {
+                say(&format!("{}\n", program().render_help()));
+            }
             report(&failure, json, color);
             failure.exit()
         }

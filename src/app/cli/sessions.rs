@@ -610,7 +610,7 @@ pub(super) fn newest_logs() -> Result<Vec<LogSource>, Failure> {
     Ok(files)
 }
 
-/// The sessions of a log that are no part of another; none of a file that is not read.
+/// The sessions of a log, without those that belong to another; empty for a file that cannot be read.
 pub(super) fn own_sessions(file: &LogSource, limits: Limits) -> Vec<Session> {
     let open = |()| opened::open_or_logs(Path::new(&file.path), limits);
     match file.check().and_then(open) {
