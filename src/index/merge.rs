@@ -32,6 +32,9 @@ fn most_pieces(turns: usize) -> usize {
 /// Snapshots of at most this many rows are one segment,
 const FEW_ROWS: usize = 64;
 
+/// unless their segments have more bytes of records than this, which each commit would copy,
+const FEW_BYTES: usize = 64 << 10;
+
 /// or have fewer runs than this, where merging would leave units behind that only older snapshots have.
 const FEW_RUNS: usize = 8;
 
@@ -50,7 +53,10 @@ pub(super) fn merge(runs: &mut Vec<UnitRun>, at: Moment) -> Vec<Merge> {
         rank(run.units.start) == UnitKind::Turn.rank()
             && rank(run.units.end - 1) == UnitKind::Turn.rank()
     };
-    if runs.iter().map(rows).sum::<usize>() <= FEW_ROWS {
+    let bytes = |run: &UnitRun| run.segment.payload_bytes();
+    if runs.iter().map(rows).sum::<usize>() <= FEW_ROWS
+        && runs.iter().map(bytes).sum::<usize>() <= FEW_BYTES
+    {
         let joins = runs.len() > 1 && (runs.len() >= FEW_RUNS || has_all_units(runs));
         return Vec::from_iter(joins.then(|| join(runs, 0..runs.len(), at)));
     }

@@ -220,7 +220,8 @@ pub struct Snapshot {
     seq_end: u32,
     head: Range<u32>,
     all_have_depths: bool,
-    word: Option<SnapshotWord>,
+    /// Boxed, as most of the snapshots of a long session have none.
+    word: Option<Box<SnapshotWord>>,
 }
 
 impl Snapshot {
@@ -321,7 +322,7 @@ impl Snapshot {
     }
 
     fn with_word(mut self) -> Self {
-        self.word = self.one_word();
+        self.word = self.one_word().map(Box::new);
         self
     }
 
@@ -380,7 +381,7 @@ impl Snapshot {
     /// All rows as one word, and the first piece, if the snapshot is in one word of one segment.
     #[inline]
     pub(crate) fn as_word(&self) -> Option<(&SnapshotPiece, &SnapshotWord)> {
-        Some((self.pieces.first()?, self.word.as_ref()?))
+        Some((self.pieces.first()?, self.word.as_deref()?))
     }
 
     /// One past the last row number.
