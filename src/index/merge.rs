@@ -1,7 +1,8 @@
 //! Merges segments, so that a snapshot of T turns has O(log T) pieces.
 //!
 //! Small neighbouring segments are merged geometrically, as in a log-structured merge tree: every
-//! row is copied O(log T) times. A snapshot of a few rows is one segment, so that a set of its rows is one word.
+//! row is copied O(log T) times. A snapshot of a few rows with little text is one segment, so that a set of its rows is
+//! one word; its rows are copied with each commit, until there are more.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,13 +30,13 @@ fn most_pieces(turns: usize) -> usize {
     2 * (usize::BITS - turns.leading_zeros()) as usize + 8
 }
 
-/// Snapshots of at most this many rows are one segment,
+/// Only snapshots of at most this many rows are made one segment.
 const FEW_ROWS: usize = 64;
 
-/// unless their segments have more bytes of records than this, which each commit would copy,
+/// The most bytes of records in their segments: each commit copies them.
 const FEW_BYTES: usize = 64 << 10;
 
-/// or have fewer runs than this, where merging would leave units behind that only older snapshots have.
+/// With fewer runs than this they are merged only if no unit stays behind that older snapshots alone have.
 const FEW_RUNS: usize = 8;
 
 /// A run of fewer units is not merged until the newest such runs have this many together. Most

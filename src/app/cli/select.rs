@@ -247,7 +247,7 @@ impl SelectArgs {
         run.finish()
     }
 
-    /// Prints what matches, and what comes to match, snapshot by snapshot.
+    /// Prints the matches, and then the new matches of each snapshot that comes.
     fn run_follow(&self, how: &How) -> Result<Exit, Failure> {
         let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
         let prepared = selectors

@@ -1,7 +1,7 @@
 //! Conditions with selectors inside (LANGUAGE §13): what a step looks up, as common table expressions before it.
 //!
 //! `:is` and `:not` are conditions on the row itself. The others look up rows that their selectors match: `:has`
-//! those that hang from a node, `:after` and `:before` one threshold of document order, `:has-result` and
+//! those below a node, `:after` and `:before` the first end or the last beginning of a match in document order, `:has-result` and
 //! `:has-call` pairs of a call and its result.
 
 use crate::query::ir::{

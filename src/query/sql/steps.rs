@@ -49,12 +49,12 @@ pub(super) struct StepRows {
     /// Whether implicit cores may be among them.
     core: bool,
     wide: OutsideUnits,
-    /// The node that the chain hangs from, of a chain inside a condition.
+    /// Of a chain inside a condition: the columns of the node that has the condition.
     origin: Option<[&'static str; 2]>,
 }
 
 impl LeftSide {
-    /// The same rows, each one that a chain hangs from.
+    /// The same rows, as nodes that have a condition.
     pub(super) fn into_origin(self) -> Self {
         match self {
             Self::Rows(rows) => Self::Rows(StepRows {
@@ -65,7 +65,7 @@ impl LeftSide {
         }
     }
 
-    /// Where the steps after it have the node that their chain hangs from.
+    /// The columns in which the next steps have the node that has the condition.
     fn origin(&self) -> Option<[&'static str; 2]> {
         match self {
             Self::Rows(rows) => rows.origin,
@@ -74,7 +74,7 @@ impl LeftSide {
     }
 }
 
-/// The node that a chain hangs from, in the rows of a step.
+/// The names of the columns of the node that has the condition.
 const ORIGIN: [&str; 2] = ["o_unit", "o_pre"];
 
 pub(super) struct StepsWriter<'s> {
@@ -475,7 +475,7 @@ impl StepConditions for (StepsWriter<'_>, &NodeStep) {
 /// The units that the root or `^seq` reaches.
 const WIDE_JOIN: &str = "left join placed w";
 
-/// Where the rows of a step have the node that their chain hangs from.
+/// Those columns as the next step reads them.
 const HANDED_ON: [&str; 2] = ["q.o_unit", "q.o_pre"];
 
 type Rest<'r> = &'r [(Axis, QueryStep)];
