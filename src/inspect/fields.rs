@@ -5,7 +5,7 @@ use super::groups::call_name;
 use crate::history::Session;
 use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, elements};
-use crate::query::ir::{Attr, headers, normal_type};
+use crate::query::ir::{Attr, InnerKind, headers, normal_type};
 #[cfg(feature = "store")]
 use crate::store::{Store, Word};
 use crate::support::cancel::ensure;
@@ -468,17 +468,6 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\'', "\\'")
 }
 
-/// The pseudo-classes with selectors inside.
-const CONDITIONS: [&str; 7] = [
-    ":has",
-    ":not",
-    ":is",
-    ":after",
-    ":before",
-    ":has-result",
-    ":has-call",
-];
-
 /// Where in a selector a text ends.
 struct Place<'t> {
     /// Where the word begins that is being typed.
@@ -506,7 +495,8 @@ impl<'t> Place<'t> {
                 (Some(mark), _) => quote = Some(mark).filter(|mark| *mark != letter),
                 (None, '\'' | '"') => quote = Some(letter),
                 (None, '[' | '{' | '(') => {
-                    let is_condition = CONDITIONS.iter().any(|word| before.ends_with(word));
+                    let word = before.rsplit(':').next().unwrap_or_default();
+                    let is_condition = before.contains(':') && InnerKind::parse(word).is_some();
                     open.push(match letter {
                         // A list of values is compared with the same name.
                         _ if place.name.is_some() => Some(""),

@@ -55,6 +55,8 @@ pub use report::{Report, ReportOptions};
 pub use runs::{Divergence, Meeting, Parted, Parting, Run, RunEnd};
 pub use search::{FoundLine, Search};
 pub use show::{News, ShowReport, Shown, ShownBlock};
+#[cfg(feature = "cli")]
+pub(crate) use steps::time_of;
 pub use steps::{Step, StepEvent, StepReport};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};
 pub use tokens::{Cost, SnapshotTokens, TokenReport, Top};

@@ -206,7 +206,7 @@ pub(super) fn newest(snapshot: &Snapshot) -> impl Iterator<Item = NodeRef<'_>> {
 }
 
 /// The time of a snapshot: that of its reply, or else of its newest block.
-pub(super) fn time_of(snapshot: &Snapshot) -> Option<String> {
+pub(crate) fn time_of(snapshot: &Snapshot) -> Option<String> {
     let cycle = snapshot.cycle().to_string();
     let last = |reply: bool| {
         let blocks = newest(snapshot).filter(|node| !reply || is_reply(*node, &cycle));

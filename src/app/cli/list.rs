@@ -17,7 +17,7 @@ use crate::app::present::stores::{
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
-use crate::inspect::{Prices, Usage, UsageBy};
+use crate::inspect::{Prices, Usage, UsageBy, time_of};
 use crate::store::SessionInfo;
 use crate::support::table::{TableCell, TextTable, Tint};
 use crate::support::text::amount;
@@ -183,13 +183,7 @@ fn recent(files: &[LogSource], with: &Invocation) -> Result<Exit, Failure> {
         usage.add(&file.path, &session)?;
         let history = session.history();
         let newest = history.latest();
-        let times = newest.iter().flat_map(|newest| newest.nodes());
-        let times = times.filter_map(|node| node.field("created_at_iso")?.text());
-        // A log without times has positions in their place, from 1970 on.
-        let when = times
-            .filter(|time| !time.starts_with("1970-"))
-            .max()
-            .map(str::to_owned);
+        let when = newest.and_then(|newest| time_of(newest));
         let [title, project, ..] = about_of(newest.and_then(|newest| newest.meta().value("meta")));
         let steps = history.committed().len();
         found.push((when, &file.path, title, project, steps, usage.total));

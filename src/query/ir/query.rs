@@ -187,7 +187,7 @@ pub enum InnerKind {
 
 impl InnerKind {
     /// The kind of this name, which is written without the colon.
-    pub(super) fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "has" => Self::Has,
             "not" => Self::Not,
