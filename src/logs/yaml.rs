@@ -5,6 +5,7 @@
 //! `{"base64_string": "…"}`, as VCR itself writes them in JSON.
 
 use super::json::{object, quoted, value};
+use crate::json::{get, members};
 use crate::support::cancel::stopped;
 use crate::tree::fault::InputError;
 use base64::Engine as _;
@@ -12,6 +13,9 @@ use base64::engine::general_purpose::STANDARD;
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 use std::collections::HashMap;
 use std::ops::Range;
+
+/// What programs write after the exchanges: without it the text is cut, which YAML alone does not show.
+const ENDS: [&str; 2] = ["version", "recorded_with"];
 
 /// How many lines at the beginning may come before the exchanges.
 const LOOKED_AT: usize = 32;
@@ -33,7 +37,7 @@ pub(super) fn is_cassette(text: &str) -> bool {
 /// The first document of a text of YAML. Linear in both.
 ///
 /// # Errors
-/// Text that is not YAML, a key that is not a scalar, aliases that make it many times larger.
+/// Text that is not YAML, a key that is not a scalar, aliases that make it many times larger; a cassette that is cut.
 pub(super) fn to_json(text: &str) -> Result<String, InputError> {
     let mut writer = JsonWriter::default();
     let limit = text.len().saturating_mul(GROWTH).saturating_add(FREE);
@@ -69,6 +73,13 @@ pub(super) fn to_json(text: &str) -> Result<String, InputError> {
         if writer.out.len() > limit {
             return Err(at_line("aliases make it many times larger"));
         }
+    }
+    let found = members(&writer.out);
+    if ENDS.iter().all(|name| get(&found, name).is_none()) {
+        return Err(wrong(
+            "the cassette ends before its `version` (or `recorded_with`): it is cut, or its recorder still writes it"
+                .to_owned(),
+        ));
     }
     Ok(writer.out)
 }

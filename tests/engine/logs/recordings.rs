@@ -566,11 +566,27 @@ fn yaml_that_is_hostile_is_refused() {
         let text = format!(
             "interactions:\n- request:\n    method: POST\n    uri: https://x/model/m/converse-stream\n    \
              body: '{{\"messages\":[{{\"role\":\"user\",\"content\":[{{\"text\":\"hi\"}}]}}]}}'\n  \
-             response:\n    status: {{code: 200}}\n    body: {{string: !!binary {bytes}}}\n"
+             response:\n    status: {{code: 200}}\n    body: {{string: !!binary {bytes}}}\nversion: 1\n"
         );
         let imported = import(text.as_bytes(), &ImportOptions::default()).expect("a log");
         assert_eq!(imported.sessions.len(), 1);
     }
+}
+
+/// A cassette that is cut between lines is often YAML still: it is refused, so that nothing is made of a half.
+#[test]
+fn a_cassette_that_is_cut_is_refused() {
+    let text = std::fs::read_to_string("tests/cases/logs/vcr/synthetic-cassette.yaml");
+    let text = text.expect("a fixture");
+    let whole = text.find("\nversion:").expect("its end");
+    let mut valid = 0;
+    for (at, _) in text.match_indices('\n').filter(|(at, _)| *at <= whole) {
+        let options = ImportOptions::default();
+        let error = import(&text.as_bytes()[..=at], &options).expect_err("it is cut");
+        valid += usize::from(error.to_string().contains("ends before its `version`"));
+    }
+    assert!(valid > 50, "{valid}");
+    import(text.as_bytes(), &ImportOptions::default()).expect("whole");
 }
 
 /// Parts of every known shape, and malformed ones, alone and beside each other.

@@ -358,6 +358,7 @@ fn growing() -> Vec<(String, Vec<u8>)> {
         let recorded = std::env::var_os("PACTQL_DATA");
         folders.push(recorded.map_or_else(|| "../shared/data".into(), Into::into));
     }
+    let roots = folders.clone();
     while let Some(folder) = folders.pop() {
         let entries = std::fs::read_dir(&folder).into_iter().flatten();
         for path in entries.map(|entry| entry.expect("an entry").path()) {
@@ -366,7 +367,9 @@ fn growing() -> Vec<(String, Vec<u8>)> {
                 continue;
             }
             let mut bytes = std::fs::read(&path).expect("a file");
-            let name = path.display().to_string().replace("../", "");
+            // Below the folder of the scratch, wherever the log lies: the log itself is only read.
+            let inside = roots.iter().find_map(|root| path.strip_prefix(root).ok());
+            let name = inside.expect("a path below a root").display().to_string();
             if bytes.starts_with(b"\x1F\x8B") {
                 let mut unpacked = Vec::new();
                 let mut reader = flate2::read::GzDecoder::new(&bytes[..]);
