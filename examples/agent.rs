@@ -15,8 +15,8 @@ enum Reply {
     Text(&'static [&'static str]),
     /// A tool call: id, name, arguments.
     Call(&'static str, &'static str, &'static str),
-    /// Nothing: the user pressed stop.
-    Stopped,
+    /// The beginning of a text: the user pressed stop.
+    Stopped(&'static str),
 }
 
 /// A scripted model, which goes by the last words of the request. A real one is an HTTP call with
@@ -27,7 +27,7 @@ fn model(request: &str, stopped: &mut bool) -> Reply {
     match newest.unwrap_or_default() {
         "squeal." => Call("c1", "find_order", r#"{"by":"Ahlgren"}"#),
         "L-88" => Text(&["It came ten days ago; ", "you have ", "thirty."]),
-        "pickup," if !std::mem::replace(stopped, true) => Stopped,
+        "pickup," if !std::mem::replace(stopped, true) => Stopped("I could"),
         "pickup," => Call("c2", "book", r#"{"order":"L-88"}"#),
         "9 to 12" => Text(&["Booked: 3 March, ", "9 to 12."]),
         "writing" => Call("c3", "send_mail", r#"{"about":"L-88"}"#),
@@ -95,8 +95,10 @@ fn answer(file: &mut SessionFile, stopped: &mut bool) -> Result<(), Box<dyn Erro
         let request = context.render(Provider::OpenAi)?;
         let mut call = None;
         match model(&request.body, stopped) {
-            Stopped => {
-                context.cancel_attempt()?; // the turn is as it was, and is sent again
+            Stopped(piece) => {
+                let id = context.begin_reply(Message::assistant(""))?.remove(0);
+                context.stream(&id)?.push(piece);
+                context.cancel_attempt()?; // what came stays, and the same request is sent again
                 continue;
             }
             Call(id, name, arguments) => {
@@ -104,14 +106,13 @@ fn answer(file: &mut SessionFile, stopped: &mut bool) -> Result<(), Box<dyn Erro
                 call = Some((id, name));
             }
             Text(pieces) => {
-                let [first, rest @ ..] = pieces else {
-                    return Ok(());
-                };
-                let id = context.reply(Message::assistant(first))?.remove(0);
+                let id = context.begin_reply(Message::assistant(""))?.remove(0);
                 let mut stream = context.stream(&id)?;
-                for piece in rest {
+                for piece in pieces {
                     stream.push(piece); // readers see it at the next flush
                 }
+                drop(stream);
+                context.complete_attempt(120, 12)?; // as the provider counted
             }
         }
         compact(context)?;

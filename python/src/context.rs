@@ -392,7 +392,7 @@ impl Context {
 
     /// Ends the cycle: expires, compacts, prunes, seals, and publishes the snapshot. In a store it is durable when
     /// this returns. Returns what it did: `cycle`, `turn`, and the ids that are `expired`, `compacted`, `pruned` and
-    /// `emptied`.
+    /// `emptied`; `kept` from a compaction by a reference; of summaries that are `voided` by it.
     fn commit<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let commit = self.with(py, pactql::Context::commit)?;
         Ok(dict!(py,
@@ -400,6 +400,8 @@ impl Context {
             "turn": commit.turn,
             "expired": commit.expired,
             "compacted": commit.compacted,
+            "kept": commit.kept,
+            "voided": commit.voided,
             "pruned": commit.pruned,
             "emptied": commit.emptied,
             "over": commit.over,

@@ -30,7 +30,13 @@ pub struct Commit {
     /// The ids of the topmost nodes that compactions took: compactions in the order they were asked for,
     /// nodes of one in document order.
     pub compacted: Vec<String>,
-    /// The ids of the blocks that the policy pruned, in the order they went.
+    /// The ids of the topmost nodes that compactions were to take and that a reference kept, in document order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<String>,
+    /// The ids of the summaries that did not come, as nothing of what they were for could go.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub voided: Vec<String>,
+    /// The ids of the turns and blocks that the policy pruned, in the order they went.
     pub pruned: Vec<String>,
     /// The ids of the removable containers that lost their last child, in the order they went.
     pub emptied: Vec<String>,
@@ -79,7 +85,11 @@ impl Workspace {
                 let message = format!("`{id}` is the core of a sealed turn, which always has one");
                 return Err(sealed(message).help("compact its blocks, or the whole turn"));
             }
-            check_unpinned(id, &kept)?;
+        }
+        // What a reference keeps stays and is reported; a summary of nothing is refused.
+        let matched = state.in_order(ids);
+        if matched.iter().all(|node| kept.contains(node.id())) {
+            check_unpinned(topmost[0].id(), &kept)?;
         }
         let at_core = |node: &&StateNode<'_>| node.offset() == 0 && state.is_in_turn(**node);
         let at_core = topmost.iter().find(at_core).map(|node| node.id());
@@ -96,7 +106,7 @@ impl Workspace {
             return Err(placement(message).help("make the summary a block"));
         }
         NodePlace::new(state, first).check(&draft)?;
-        let ids = topmost.iter().map(|node| Arc::from(node.id())).collect();
+        let ids = matched.iter().map(|node| Arc::from(node.id())).collect();
         if draft.iter().any(|node| node.body.ttl == Some(0)) {
             return Err(
                 header("a summary with ttl 0 would be in no snapshot").help("leave out the ttl")
@@ -133,11 +143,15 @@ impl Workspace {
         let overdue = self.expire(cycle, &kept, &mut commit, &mut record);
         self.cascade(&kept, &mut commit.emptied);
         for compaction in std::mem::take(&mut self.overlay.compactions) {
-            if let Some(made) = self.make_compaction(compaction, &kept) {
-                commit
-                    .compacted
-                    .extend(made.ids.iter().map(ToString::to_string));
-                record.compact.push(made);
+            let summary = Arc::clone(&compaction.summary[0].id);
+            let (made, stay) = self.make_compaction(compaction, &kept);
+            commit.kept.extend(strings(stay));
+            match made {
+                Some(made) => {
+                    commit.compacted.extend(strings(made.ids.clone()));
+                    record.compact.push(made);
+                }
+                None => commit.voided.push(summary.to_string()),
             }
         }
         let (pruned, over) = self.prune(&kept);
@@ -350,34 +364,49 @@ impl Workspace {
         empty.then(|| turn.id().into())
     }
 
+    /// Takes what may go and puts the summary there. Also the topmost nodes that a reference keeps.
     fn make_compaction(
         &mut self,
         compaction: Compaction,
         kept: &HashSet<Arc<str>>,
-    ) -> Option<CompactionRecord> {
+    ) -> (Option<CompactionRecord>, Vec<Arc<str>>) {
         let state = self.state();
         let live = compaction.ids.iter().filter_map(|id| state.find(id));
-        let live: Vec<&str> = live
-            .map(StateNode::id)
-            .filter(|id| !kept.contains(*id))
-            .collect();
-        let topmost = state.topmost(&live);
-        let first = topmost.first()?;
-        let place = NodePlace::new(state, *first);
+        let live: Vec<&str> = live.map(StateNode::id).collect();
+        let (stay, go): (Vec<&str>, Vec<&str>) = live.iter().partition(|id| kept.contains(**id));
+        let stay = state.topmost_ids(&stay);
+        // A turn that stays keeps its core.
+        let may_go = |node: &StateNode<'_>| {
+            let is_core = node.is_core_container() && state.is_in_turn(*node);
+            !is_core || state.location(*node).seal != Seal::Core
+        };
+        let topmost = state.topmost(&go).into_iter().filter(may_go);
+        let topmost: Vec<Arc<str>> = topmost.map(|node| node.id().into()).collect();
+        (self.put_summary(compaction.summary, &topmost), stay)
+    }
+
+    /// Puts a summary where the first of the nodes is, and takes them.
+    fn put_summary(
+        &mut self,
+        mut summary: Vec<Fresh>,
+        topmost: &[Arc<str>],
+    ) -> Option<CompactionRecord> {
+        let state = self.state();
+        let first = state.find(topmost.first()?)?;
+        let place = NodePlace::new(state, first);
         // What was asked for may not be possible any more, as the nodes may have been moved.
-        let level = state.location(*first).level;
-        let height = heights(&compaction.summary);
-        let is_container = compaction.summary[0].class() == NodeClass::Container;
-        let at_core = is_container && place.offset == 0 && state.is_in_turn(*first);
+        let level = state.location(first).level;
+        let height = heights(&summary);
+        let is_container = summary[0].class() == NodeClass::Container;
+        let at_core = is_container && place.offset == 0 && state.is_in_turn(first);
         if at_core || level + height > MAX_NESTING {
             return None;
         }
-        let taken: Vec<Arc<str>> = topmost.iter().map(|node| Arc::from(node.id())).collect();
-        self.take_all(&taken);
-        let mut summary = compaction.summary;
+        self.take_all(topmost);
         summary[0].parent = Arc::clone(&place.parent);
         let into = self.put_at(summary, &place);
-        Some(CompactionRecord { ids: taken, into })
+        let ids = topmost.to_vec();
+        Some(CompactionRecord { ids, into })
     }
 
     /// Makes the turn of the cycle and gives it what is in the head. Returns its id, and the committed

@@ -17,7 +17,7 @@ pub(crate) struct Memory {
     /// Ids that were used and are in no snapshot, sorted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) used: Vec<String>,
-    /// Ids that were used and removed in the cycle in progress, sorted: a discard gives them back.
+    /// Ids that were used in the cycle in progress and are no node's any more, sorted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     spent: Vec<Arc<str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

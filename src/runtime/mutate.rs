@@ -304,13 +304,16 @@ impl Workspace {
         Ok(())
     }
 
-    /// Inserts nodes that were built, the first at a place that another node had.
+    /// Inserts nodes that were built, the first at a place that another node had. Linear in the children there.
     pub(super) fn put_at(&mut self, mut made: Vec<Fresh>, place: &NodePlace) -> Arc<str> {
         let first = &mut made[0];
-        first.offset = place.offset;
-        first.created_at_ns = place.created_at_ns;
-        first.creation_index = place.creation_index;
-        first.set_field("created_at_iso", place.created_at_iso.clone());
+        let (offset, nanos, index) = place.settle(self.state(), first);
+        first.offset = offset;
+        first.creation_index = index;
+        if first.created_at_ns != nanos {
+            first.created_at_ns = nanos;
+            first.set_field("created_at_iso", place.created_at_iso.clone());
+        }
         let id = Arc::clone(&first.id);
         for fresh in made {
             self.overlay.insert(fresh);
@@ -324,9 +327,11 @@ impl Workspace {
 pub(super) struct NodePlace {
     pub(super) parent: Arc<str>,
     pub(super) offset: i64,
-    pub(super) created_at_ns: i64,
-    pub(super) creation_index: i64,
-    pub(super) created_at_iso: Option<StoredValue>,
+    id: Arc<str>,
+    created_at_ns: i64,
+    creation_index: i64,
+    created_at_iso: Option<StoredValue>,
+    is_new: bool,
 }
 
 impl NodePlace {
@@ -338,10 +343,51 @@ impl NodePlace {
         Self {
             parent: parent.map_or_else(|| "".into(), |parent| parent.id().into()),
             offset,
+            id: node.id().into(),
             created_at_ns,
             creation_index,
             created_at_iso: Some(iso),
+            is_new: node.slot().is_some(),
         }
+    }
+
+    /// The offset, time and index with which `successor` is between the siblings that the node was between, once
+    /// that is gone. The time and the index are its own wherever an offset puts it there; siblings that are
+    /// committed and have the same offset leave only the time of the node.
+    fn settle(&self, state: State<'_>, successor: &Fresh) -> (i64, i64, i64) {
+        let (nanos, index) = (successor.created_at_ns, successor.creation_index);
+        let parent = state.find(&self.parent);
+        let siblings = parent.map_or_else(Vec::new, |parent| state.children(parent));
+        let own = (
+            self.offset,
+            self.created_at_ns,
+            self.creation_index,
+            &*self.id,
+        );
+        let at = siblings.partition_point(|sibling| sibling.sort_key() < own);
+        let left = siblings[..at].last().map(|sibling| sibling.sort_key());
+        let right = siblings.get(at).map(|sibling| sibling.sort_key());
+        let keeps = |&(offset, nanos, index): &(i64, i64, i64)| {
+            let key = (offset, nanos, index, &*successor.id);
+            let zoned = parent.is_some_and(StateNode::is_turn);
+            (!zoned || offset.signum() == self.offset.signum())
+                && left.is_none_or(|left| left < key)
+                && right.is_none_or(|right| key < right)
+        };
+        let before = right.map_or(self.offset, |right| right.0.saturating_sub(1));
+        // An earlier node of this cycle has times that are in order already.
+        let inherited = if self.is_new {
+            self.creation_index
+        } else {
+            index
+        };
+        let places = [
+            (self.offset, nanos, index),
+            (before, nanos, index),
+            (self.offset, self.created_at_ns, inherited),
+        ];
+        let found = places.into_iter().find(keeps);
+        found.unwrap_or((self.offset, self.created_at_ns, self.creation_index))
     }
 
     pub(super) fn check(&self, draft: &DraftSubtree) -> Result<(), Refusal> {
@@ -352,8 +398,7 @@ impl NodePlace {
             None => return Ok(()),
         };
         let id = &first.body.id;
-        let message =
-            format!("`{id}` takes the place of another node, so it gets that one's {what}");
+        let message = format!("`{id}` takes the place of another node, which decides its {what}");
         Err(header(message).help(help))
     }
 }

@@ -158,7 +158,7 @@ pub(super) struct LifecycleChange {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Compaction {
-    /// The topmost matched nodes, in document order.
+    /// The matched nodes, in document order.
     pub(super) ids: Vec<Arc<str>>,
     /// The summary, with its id; its place and times are set at the commit.
     pub(super) summary: Vec<Fresh>,
@@ -175,7 +175,7 @@ pub(super) struct Overlay {
     pub(super) changed: HashMap<Arc<str>, LifecycleChange>,
     /// Committed nodes that were removed, without what is below them.
     pub(super) gone: HashSet<Arc<str>>,
-    /// Ids of new nodes that were removed.
+    /// Ids that were used in this cycle and are no node's any more.
     pub(super) spent: HashSet<Arc<str>>,
     /// Nodes that lost a child.
     pub(super) bereft: Vec<Arc<str>>,

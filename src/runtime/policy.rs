@@ -40,7 +40,7 @@ pub struct Limit {
     pub most: u64,
 }
 
-/// How every commit prunes. Without limits it does not.
+/// How every commit prunes. Without limits and without a window it does not.
 ///
 /// Blocks go in the order of priority, then age, then id, until each limit is kept or nothing may go:
 /// pinned nodes, regions, containers, turns, and what is in the newest turns stay. Linear in the nodes
@@ -60,6 +60,7 @@ pub struct Limit {
 pub struct Policy {
     pub(super) limits: Vec<Limit>,
     pub(super) protected: u32,
+    pub(super) window: Option<u32>,
     counter: Option<Counter>,
 }
 
@@ -74,6 +75,7 @@ impl std::fmt::Debug for Policy {
         f.debug_struct("Policy")
             .field("limits", &self.limits)
             .field("protected", &self.protected)
+            .field("window", &self.window)
             .finish_non_exhaustive()
     }
 }
@@ -84,6 +86,7 @@ impl Policy {
         Self {
             limits: Vec::new(),
             protected: 1,
+            window: None,
             counter: None,
         }
     }
@@ -109,6 +112,25 @@ impl Policy {
     #[must_use]
     pub fn nodes(self, most: u64) -> Self {
         self.limit(Scope::Whole, Measure::Nodes, most)
+    }
+
+    /// Keeps the newest turns and takes those before them, whole: a sliding window. The turn in progress is the first of
+    /// them. A turn that a reference pins, or something in it, stays. The window moves before limits are applied.
+    ///
+    /// ```
+    /// use pactql::{Context, Message, Policy};
+    /// let mut context = Context::builder().policy(Policy::new().window(2)).build();
+    /// for question in ["a", "b", "c"] {
+    ///     context.append(Message::user(question))?;
+    ///     context.commit()?;
+    /// }
+    /// assert_eq!(context.select("@t0 .mt")?.to_ids(), ["mt:2", "mt:3"]);
+    /// # Ok::<(), pactql::Error>(())
+    /// ```
+    #[must_use]
+    pub fn window(mut self, turns: u32) -> Self {
+        self.window = Some(turns);
+        self
     }
 
     /// Protects the newest turns; the turn in progress is the first of them. 1 by default.

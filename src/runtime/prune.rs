@@ -15,7 +15,8 @@ type PruneCandidate = (i64, i64, Arc<str>);
 
 impl Workspace {
     pub(super) fn prune(&mut self, kept: &HashSet<Arc<str>>) -> (Vec<Arc<str>>, u64) {
-        let (mut pruned, mut over) = (Vec::new(), 0_u64);
+        let (mut pruned, mut over) = (self.before_window(kept), 0_u64);
+        self.take_all(&pruned);
         for limit in self.policy.limits.clone() {
             let mut total = self.total(limit.scope, limit.measure);
             if total <= limit.most {
@@ -36,6 +37,29 @@ impl Workspace {
             over = over.saturating_add(total.saturating_sub(limit.most));
         }
         (pruned, over)
+    }
+
+    /// The turns that the window has passed, oldest first.
+    fn before_window(&self, kept: &HashSet<Arc<str>>) -> Vec<Arc<str>> {
+        let Some(window) = self.policy.window else {
+            return Vec::new();
+        };
+        let turns = self.sealed_turns().into_iter().rev();
+        let passed = turns.skip(window.saturating_sub(1) as usize);
+        let passed = passed.filter(|turn| !kept.contains(turn.id()));
+        let mut passed: Vec<Arc<str>> = passed.map(|turn| turn.id().into()).collect();
+        passed.reverse();
+        passed
+    }
+
+    fn sealed_turns(&self) -> Vec<StateNode<'_>> {
+        let state = self.state();
+        let seq = state.region(NodeClass::Seq);
+        let children = seq.map_or_else(Vec::new, |seq| state.children(seq));
+        let turns = children.into_iter();
+        turns
+            .filter(|turn| turn.class() == NodeClass::Turn)
+            .collect()
     }
 
     fn regions(&self, scope: Scope) -> Vec<StateNode<'_>> {
@@ -116,11 +140,8 @@ impl Workspace {
             found.extend(head.map(|head| Arc::from(head.id())));
             left -= 1;
         }
-        if left > 0
-            && let Some(seq) = state.region(NodeClass::Seq)
-        {
-            let turns = state.children(seq).into_iter().rev();
-            let turns = turns.filter(|turn| turn.class() == NodeClass::Turn);
+        if left > 0 {
+            let turns = self.sealed_turns().into_iter().rev();
             found.extend(turns.take(left).map(|turn| Arc::from(turn.id())));
         }
         found

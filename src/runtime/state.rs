@@ -364,6 +364,15 @@ impl<'a> State<'a> {
         found
     }
 
+    /// The nodes of these ids, in document order.
+    pub(super) fn in_order(self, ids: &[&str]) -> Vec<StateNode<'a>> {
+        let wanted: HashSet<&str> = ids.iter().copied().collect();
+        let found = wanted.into_iter().filter_map(|id| self.find(id));
+        let mut found: Vec<StateNode<'a>> = found.collect();
+        self.sort(&mut found);
+        found
+    }
+
     pub(super) fn topmost_ids(self, ids: &[&str]) -> Vec<Arc<str>> {
         let topmost = self.topmost(ids).into_iter();
         topmost.map(|node| node.id().into()).collect()

@@ -22,6 +22,12 @@ impl Workspace {
         Ok(slot)
     }
 
+    /// Whether a block that was opened is part of the reply of this cycle.
+    pub(crate) fn is_reply(&self, slot: u32) -> bool {
+        let fresh = self.overlay.get(slot);
+        fresh.is_some_and(|fresh| fresh.field("data_reply").is_some())
+    }
+
     pub(crate) fn grow(&mut self, slot: u32, text: &str) {
         let Some(fresh) = self.overlay.get_mut(slot) else {
             return;

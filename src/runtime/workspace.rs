@@ -182,7 +182,14 @@ impl Workspace {
     }
 
     pub(crate) fn discard(&mut self) {
-        self.overlay = Overlay::default();
+        let overlay = std::mem::take(&mut self.overlay);
+        // No id is given again. The regions that a session lacks are added again under their own.
+        let is_region = |class| matches!(class, NodeClass::Sys | NodeClass::Seq | NodeClass::Head);
+        let fresh = overlay.fresh().filter(|fresh| !is_region(fresh.class()));
+        self.overlay.spent = fresh.map(|fresh| Arc::clone(&fresh.id)).collect();
+        self.overlay
+            .spent
+            .extend(overlay.spent.into_iter().chain(overlay.promised));
         self.request = self.request_before.clone();
         self.add_regions();
         let state = State::new(&self.base, &self.overlay);

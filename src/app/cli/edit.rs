@@ -208,6 +208,9 @@ struct CommitArgs {
     /// Another limit: SCOPE:MEASURE=N, where SCOPE is sys, seq, ah or whole, and MEASURE tokens or nodes.
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     prune: Vec<(Scope, Measure, u64)>,
+    /// Keep the newest K turns and take those before them, whole; the turn in progress is the first of them.
+    #[arg(long, value_name = "K")]
+    window: Option<u32>,
     /// Leave the newest K turns as they are; the turn in progress is the first of them.
     #[arg(long, value_name = "K", default_value_t = 1)]
     protect: u32,
@@ -241,11 +244,13 @@ impl CommitArgs {
         let nodes = self.prune_nodes.map(|most| (Measure::Nodes, most));
         let whole = tokens.into_iter().chain(nodes);
         let limits = whole.map(|(measure, most)| (Scope::Whole, measure, most));
-        let policy = limits
-            .chain(self.prune.iter().copied())
-            .fold(Policy::new().protect(self.protect), |policy, limit| {
-                policy.limit(limit.0, limit.1, limit.2)
-            });
+        let mut policy = Policy::new().protect(self.protect);
+        if let Some(turns) = self.window {
+            policy = policy.window(turns);
+        }
+        for (scope, measure, most) in limits.chain(self.prune.iter().copied()) {
+            policy = policy.limit(scope, measure, most);
+        }
         let mut writing = self.write.open(policy, with)?;
         let report = writing.context().commit()?;
         // A store has the commit already.
@@ -266,6 +271,8 @@ fn text(report: &Committed) -> String {
     for (what, ids) in [
         ("expired", &report.expired),
         ("compacted", &report.compacted),
+        ("pinned", &report.kept),
+        ("voided", &report.voided),
         ("pruned", &report.pruned),
         ("emptied", &report.emptied),
     ] {

@@ -120,6 +120,7 @@ impl Context {
             workspace,
             session: Arc::new(Session::new(history)),
             named: BTreeMap::new(),
+            fed_at: None,
             published: false.into(),
             #[cfg(feature = "store")]
             keeper: None,

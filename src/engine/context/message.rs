@@ -110,8 +110,20 @@ impl Context {
     /// Errors as [`Context::append`].
     pub fn reply(&mut self, message: Message) -> Result<Vec<String>, Error> {
         let ids = self.put(message, true)?;
+        self.fed_at = None;
         self.complete_running();
         Ok(ids)
+    }
+
+    /// Adds the part of the model's reply that has come, as [`Context::reply`] does, and lets the attempt run on: a
+    /// [`Stream`](super::Stream) adds what follows. A message with an empty part begins a block without a text.
+    /// Errors as [`Context::append`].
+    pub fn begin_reply(&mut self, message: Message) -> Result<Vec<String>, Error> {
+        let message = match message.parts.is_empty() {
+            true => message.part(NewNode::text("")),
+            false => message,
+        };
+        self.put(message, true)
     }
 
     fn put(&mut self, message: Message, is_reply: bool) -> Result<Vec<String>, Error> {

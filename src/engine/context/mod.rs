@@ -77,6 +77,8 @@ pub struct Context {
     workspace: Workspace,
     session: Arc<Session>,
     named: BTreeMap<String, Reference>,
+    /// When a stream last fed the running attempt.
+    fed_at: Option<i64>,
     /// Whether the session shows the working state as it is. It is made when it is read, which takes
     /// `&self`; what changes it takes `&mut self`, so no change comes between.
     published: AtomicBool,

@@ -8,6 +8,7 @@ use crate::index::Snapshot;
 use crate::json::{canonical, get, members, string};
 use crate::render::{self, Provider, RenderError, Thread};
 use crate::support::diag::{Code, Diagnostic, Error};
+use crate::tree::timestamp::rfc3339_of_nanos;
 
 /// A request to a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +22,8 @@ pub struct Request {
 
 impl Context {
     /// The working state as the request to send, and the beginning of an attempt: until
-    /// [`Context::reply`], [`Context::cancel_attempt`] or [`Context::fail_attempt`] ends it, it is
-    /// running; an attempt that is still running is canceled. What was sent is kept, as a difference to
+    /// [`Context::reply`], [`Context::complete_attempt`], [`Context::cancel_attempt`] or
+    /// [`Context::fail_attempt`] ends it, it is running; an attempt that is still running is canceled. What was sent is kept, as a difference to
     /// the attempt before.
     ///
     /// # Errors
@@ -132,10 +133,13 @@ impl Context {
             let diagnostic = Diagnostic::error(Code::Placement, message);
             return Err(Error::new("", diagnostic.with_help("`render` begins one")));
         }
-        let now = self.now();
+        let ended = match self.fed_at.take() {
+            Some(fed_at) => rfc3339_of_nanos(fed_at),
+            None => self.now(),
+        };
         self.set_attempts(attempts.changed(|attempt| {
             attempt.status = status;
-            attempt.ended_at = Some(now);
+            attempt.ended_at = Some(ended);
             change(attempt);
         }));
         Ok(())
@@ -146,8 +150,37 @@ impl Context {
         let _ = self.end_attempt(AttemptStatus::Completed, |_| {});
     }
 
+    /// Completes the attempt that a stream has fed, as its reply is about to be sealed.
+    pub(super) fn complete_fed(&mut self) {
+        if self.fed_at.is_some() {
+            self.complete_running();
+        }
+    }
+
+    /// Notes that a text came for a block of the reply. An attempt that the beginning of the reply completed, without
+    /// counts, is running again.
+    pub(super) fn feed_attempt(&mut self, slot: u32) {
+        if !self.workspace.is_reply(slot) {
+            return;
+        }
+        let begun = self.fed_at.replace(self.clock.now_ns()).is_some();
+        if begun {
+            return;
+        }
+        let (cycle, attempts) = (self.cycle(), self.attempts());
+        let newest = attempts.iter().next().filter(|it| it.cycle_id == cycle);
+        match newest.map(|it| (it.status, it.token_in.or(it.token_out))) {
+            Some((AttemptStatus::Running, _)) => {}
+            Some((AttemptStatus::Completed, None)) => self.set_attempts(attempts.changed(|it| {
+                it.status = AttemptStatus::Running;
+                it.ended_at = None;
+            })),
+            _ => self.fed_at = None,
+        }
+    }
+
     fn now(&self) -> String {
-        crate::tree::timestamp::rfc3339_of_nanos(self.clock.now_ns())
+        rfc3339_of_nanos(self.clock.now_ns())
     }
 
     fn set_attempts(&mut self, attempts: Attempts) {

@@ -93,6 +93,11 @@ impl AsyncContext {
         self.with(|context| context.reply(message)).await
     }
 
+    /// As [`Context::begin_reply`].
+    pub async fn begin_reply(&self, message: Message) -> Result<Vec<String>, Error> {
+        self.with(|context| context.begin_reply(message)).await
+    }
+
     /// As [`Context::render`].
     pub async fn render(&self, provider: Provider) -> Result<Request, Error> {
         self.with(move |context| context.render(provider)).await

@@ -8,15 +8,22 @@ use crate::support::diag::Error;
 /// A block that grows. Adding text costs the text; the block is put together when it is read or
 /// committed.
 ///
+/// An attempt that a stream feeds is running until it is completed, canceled or failed, or until the commit, and it
+/// ended when its last text came. What had come stays.
+///
 /// ```
-/// use pactql::{Context, Message};
+/// use pactql::{Context, Message, Provider, history::AttemptStatus};
 /// let mut context = Context::new();
-/// let id = context.reply(Message::assistant("On"))?.remove(0);
+/// context.append(Message::user("Where is my refund?"))?;
+/// context.render(Provider::OpenAi)?;
+/// let id = context.begin_reply(Message::assistant("On"))?.remove(0);
 /// let mut stream = context.stream(&id)?;
 /// stream.push(" its");
 /// stream.push(" way.");
 /// assert_eq!(stream.text_chunks().collect::<Vec<_>>(), ["On".into(), " its".into(), " way.".into()]);
 /// drop(stream);
+/// context.complete_attempt(12, 3)?;
+/// assert_eq!(context.attempts().iter().next().map(|it| it.status), Some(AttemptStatus::Completed));
 /// let selection = context.select(".cb[role='assistant']")?;
 /// assert_eq!(selection.nodes().next().expect("the block").text(), "On its way.");
 /// # Ok::<(), pactql::Error>(())
@@ -58,6 +65,7 @@ impl Stream<'_> {
     pub fn push(&mut self, text: &str) {
         if !text.is_empty() {
             self.context.workspace.grow(self.slot, text);
+            self.context.feed_attempt(self.slot);
             self.dirty = true;
         }
     }

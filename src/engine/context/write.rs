@@ -79,8 +79,10 @@ impl Context {
         self.finish(selector, moved.map(strings))
     }
 
-    /// Puts a node in the place of the one matched node, with its offset and time and, unless `node`
-    /// has one, its key. Returns the id.
+    /// Puts a node in the place of the one matched node, with a time of its own and, unless `node` has one, its key.
+    ///
+    /// Where committed siblings with the same offset follow, only the time of the old node keeps the place, and the new one
+    /// gets it. Returns the id.
     ///
     /// # Errors
     /// Those of the selector and of [`Context::remove`] and [`Context::add`]; `E_PLACEMENT` unless it
@@ -95,9 +97,12 @@ impl Context {
     /// Has the next commit take the matched nodes, turns and blocks of sealed cores included, and put
     /// `summary` where the first of them was. Returns the id of the summary.
     ///
+    /// What a reference keeps stays, and the commit says so: [`Commit::kept`], and [`Commit::voided`] if nothing of it
+    /// could go.
+    ///
     /// # Errors
-    /// Those of the selector; `E_PLACEMENT` if it matches nothing; `E_SEALED`, `E_REGION`, `E_PINNED`,
-    /// `E_HEADER`, `E_DUPLICATE_ID`, `E_INPUT`. Nothing has changed then.
+    /// Those of the selector; `E_PLACEMENT` if it matches nothing; `E_PINNED` if references keep all of it; `E_SEALED`,
+    /// `E_REGION`, `E_HEADER`, `E_DUPLICATE_ID`, `E_INPUT`. Nothing has changed then.
     pub fn compact(&mut self, selector: &str, summary: impl IntoNode) -> Result<String, Error> {
         let summary = self.node(summary)?;
         let ids = self.ids(selector)?;
@@ -105,9 +110,10 @@ impl Context {
         self.finish(selector, noted.map(|id| id.to_string()))
     }
 
-    /// Drops every change since the last commit.
+    /// Drops every change since the last commit. Ids that were used since are not given again.
     pub fn discard(&mut self) {
         self.workspace.discard();
+        self.fed_at = None;
         let workspace = &self.workspace;
         self.named.retain(|_, pin| workspace.has(pin.id()));
         self.changed();
@@ -150,6 +156,7 @@ impl Context {
 
     /// The first half of a commit: readers see nothing of it, and it can be taken back.
     pub(crate) fn prepare_commit(&mut self) -> Result<PreparedCommit, Error> {
+        self.complete_fed();
         let prepared = self.workspace.prepare();
         prepared.map_err(|refusal| refusal.about(""))
     }

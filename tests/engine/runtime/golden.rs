@@ -3,6 +3,7 @@
 use pactql::{
     Context, Message, NewNode, Policy, Provider, Session,
     context::{Measure, Scope, sent},
+    history::AttemptStatus,
     render::request,
 };
 
@@ -493,4 +494,184 @@ fn setting_a_list_changes_only_what_differs() {
         }
         before = after;
     }
+}
+
+#[test]
+fn a_successor_has_its_own_time_wherever_an_offset_keeps_its_place() {
+    let mut ctx = Context::new();
+    for id in ["a", "b", "c"] {
+        ctx.add("^sys", NewNode::text(id).id(id)).unwrap();
+    }
+    ctx.commit().unwrap();
+    let header = |ctx: &Context, id: &str| {
+        let found = ctx.select(&format!("*[id='{id}']")).unwrap();
+        let node = found.nodes().next().unwrap();
+        (node.cycle(), node.created_at_ns(), node.creation_index())
+    };
+    let before = header(&ctx, "c");
+    for (old, new) in [("a", "a2"), ("c", "c2"), ("b", "b2")] {
+        let selector = format!("*[id='{old}']");
+        ctx.replace(&selector, NewNode::text(new).id(new)).unwrap();
+    }
+    let order = ids(&mut ctx, "^sys > .cb");
+    assert_eq!(order, ["a2", "b2", "c2"], "each is where the other was");
+    ctx.commit().unwrap();
+    let made = ["a2", "c2", "b2"].map(|id| header(&ctx, id));
+    assert!(made.is_sorted_by(|a, b| a.1 < b.1 && a.2 < b.2), "{made:?}");
+    assert!(
+        made.iter().all(|it| it.0 == Some(2) && it.1 > before.1),
+        "{made:?}"
+    );
+    let rest = ctx.compact("*[id='a2'], *[id='b2']", NewNode::text("s").id("s"));
+    assert_eq!(rest.unwrap(), "s");
+    ctx.commit().unwrap();
+    assert_eq!(ids(&mut ctx, "@t0 ^sys > .cb"), ["s", "c2"]);
+    assert!(header(&ctx, "s").1 > made[2].1);
+}
+
+#[test]
+fn no_id_is_given_again_after_a_discard() {
+    let mut ctx = Context::new();
+    ctx.add("^ah", NewNode::text("a").id("mine")).unwrap();
+    ctx.append(Message::user("sent")).unwrap();
+    ctx.render(Provider::OpenAi).unwrap();
+    let used = ids(&mut ctx, "^ah *");
+    ctx.discard();
+    let again = ctx.add("^ah", NewNode::text("b").id("mine")).unwrap_err();
+    assert_eq!(again.code(), pactql::Code::DuplicateId);
+    let resumed = Context::builder().resume_kept(&ctx.session(), &ctx.kept());
+    let mut resumed = resumed.unwrap();
+    for ctx in [&mut ctx, &mut resumed] {
+        ctx.append(Message::user("other")).unwrap();
+        ctx.commit().unwrap();
+        let now = ids(ctx, "@t0 *");
+        assert!(used.iter().all(|id| !now.contains(id)), "{used:?} {now:?}");
+        let again = ctx.add("^ah", NewNode::text("b").id("mine")).unwrap_err();
+        assert_eq!(again.code(), pactql::Code::DuplicateId);
+    }
+}
+
+#[test]
+fn a_compaction_says_what_a_reference_keeps() {
+    let mut ctx = Context::new();
+    for text in ["a", "b", "c"] {
+        ctx.append(Message::user(text)).unwrap();
+        ctx.commit().unwrap();
+    }
+    let [first, second] =
+        ["mt:1", "mt:2"].map(|id| ids(&mut ctx, &format!("*[id='{id}'] .cb")).remove(0));
+    let pin = ctx.pin(&format!("*[id='{first}']")).unwrap();
+    // A turn and blocks of it: what can go goes.
+    let matched = "*[id='mt:1'], *[id='mt:1'] *, *[id='mt:2'] .cb";
+    ctx.compact(matched, NewNode::text("s").id("s")).unwrap();
+    let commit = ctx.commit().unwrap();
+    assert_eq!(
+        (&commit.kept[..], &commit.voided[..]),
+        (&["mt:1".to_owned()][..], &[][..])
+    );
+    assert_eq!(commit.compacted, [second]);
+    assert_eq!(ids(&mut ctx, "@t0 *[id='mt:2'] .cb"), ["s"]);
+    // Nothing can go: it is refused, or, if the reference came later, it says that there is no summary.
+    let all = ctx
+        .compact("*[id='mt:1']", NewNode::text("t").id("t"))
+        .unwrap_err();
+    assert_eq!(all.code(), pactql::Code::Pinned);
+    ctx.compact("*[id='mt:3']", NewNode::text("t").id("t"))
+        .unwrap();
+    let late = ctx.pin("*[id='mt:3'] .cb").unwrap();
+    let commit = ctx.commit().unwrap();
+    assert_eq!(
+        (commit.kept, commit.voided),
+        (vec!["mt:3".to_owned()], vec!["t".to_owned()])
+    );
+    assert_eq!(commit.compacted, Vec::<String>::new());
+    drop((pin, late));
+}
+
+#[test]
+fn a_window_takes_whole_turns_but_pinned_ones() {
+    let policy = Policy::new().window(3);
+    let mut ctx = Context::builder().policy(policy).build();
+    let mut pins = Vec::new();
+    for text in ["a", "b", "c", "d", "e"] {
+        ctx.append(Message::user(text)).unwrap();
+        ctx.commit().unwrap();
+        if text == "b" {
+            pins.push(ctx.pin("*[id='mt:2'] .cb").unwrap());
+        }
+    }
+    assert_eq!(
+        ids(&mut ctx, "@t0 ^seq > .mt"),
+        ["mt:2", "mt:3", "mt:4", "mt:5"]
+    );
+    pins.clear();
+    let commit = ctx.commit().unwrap();
+    assert_eq!(commit.pruned, ["mt:2", "mt:3"]);
+    let blamed = ctx.session().history();
+    assert_eq!(blamed.committed().len(), 6);
+}
+
+#[test]
+fn an_attempt_runs_while_a_stream_feeds_it() {
+    type End = fn(&mut Context) -> Result<(), pactql::Error>;
+    let ends: [(End, AttemptStatus, Option<u64>); 3] = [
+        (
+            |ctx| ctx.complete_attempt(12, 3),
+            AttemptStatus::Completed,
+            Some(3),
+        ),
+        (Context::cancel_attempt, AttemptStatus::Canceled, None),
+        (
+            |ctx| ctx.fail_attempt("cut off"),
+            AttemptStatus::Error,
+            None,
+        ),
+    ];
+    for (end, status, tokens) in ends {
+        // The reply is begun, and said to be there, before the rest comes.
+        for begins in [Context::begin_reply, Context::reply] {
+            let clock = Hand::default();
+            let mut ctx = Context::builder().clock(clock.clone()).build();
+            ctx.append(Message::user("Where is it?")).unwrap();
+            let sent = ctx.render(Provider::OpenAi).unwrap().body;
+            let id = begins(&mut ctx, Message::assistant("On"))
+                .unwrap()
+                .remove(0);
+            for (at, text) in [(7_000_000_000, " its"), (8_000_000_000, " way")] {
+                clock.set(at);
+                ctx.stream(&id).unwrap().push(text);
+                let running = ctx.attempts().iter().next().unwrap().clone();
+                assert_eq!(
+                    (running.status, running.ended_at),
+                    (AttemptStatus::Running, None)
+                );
+            }
+            clock.set(9_000_000_000);
+            end(&mut ctx).unwrap();
+            let ended = ctx.attempts().iter().next().unwrap().clone();
+            assert_eq!((ended.status, ended.token_out), (status, tokens));
+            let last = ended.ended_at.unwrap();
+            assert!(
+                last.starts_with("1970-01-01T00:00:08"),
+                "{last}: when the last text came"
+            );
+            let text = ctx.select("^ah .cb[role='assistant']").unwrap();
+            assert_eq!(
+                text.nodes().next().unwrap().text(),
+                "On its way",
+                "what had come stays"
+            );
+            // Another attempt is sent the same: what came is part of a reply.
+            assert_eq!(ctx.render(Provider::OpenAi).unwrap().body, sent);
+        }
+    }
+    // A commit completes what was fed.
+    let mut ctx = Context::new();
+    ctx.append(Message::user("Where is it?")).unwrap();
+    ctx.render(Provider::OpenAi).unwrap();
+    let id = ctx.begin_reply(Message::assistant("")).unwrap().remove(0);
+    ctx.stream(&id).unwrap().push("Here.");
+    ctx.commit().unwrap();
+    let status = ctx.attempts().iter().next().unwrap().status;
+    assert_eq!(status, AttemptStatus::Completed);
 }

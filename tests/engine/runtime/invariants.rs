@@ -37,7 +37,7 @@ pub(crate) struct Checker {
 pub(crate) struct Allowed<'a> {
     /// Ids that a reference keeps.
     pub(crate) pinned: &'a dyn Fn(&str) -> bool,
-    /// Some node of the cycle took the place, and so the times, of an earlier one.
+    /// Some node of the cycle took the place of an earlier one.
     pub(crate) succeeded: bool,
 }
 
@@ -68,7 +68,12 @@ impl Checker {
         let nodes = nodes_of(document);
         let cycle = document.get("cycle").and_then(Json::as_int).unwrap();
         structure(&nodes)?;
-        headers(&nodes, cycle, allowed)?;
+        let newest = self.newest.as_ref().map(nodes_of).unwrap_or_default();
+        let newest = newest
+            .iter()
+            .filter_map(|node| node.int("created_at_ns"))
+            .max();
+        headers(&nodes, cycle, newest, allowed)?;
         if let Some(older) = &self.newest {
             let before = older.get("cycle").and_then(Json::as_int).unwrap();
             ensure!(before < cycle, "cycle {cycle} after {before}");
@@ -190,7 +195,12 @@ fn sibling_key(json: &Json) -> (i64, i64, i64, String) {
 }
 
 /// Items 2 and 5: required headers of the right types; nothing is past its time.
-fn headers(nodes: &[Seen<'_>], cycle: i64, allowed: &Allowed<'_>) -> Result<(), String> {
+fn headers(
+    nodes: &[Seen<'_>],
+    cycle: i64,
+    before: Option<i64>,
+    allowed: &Allowed<'_>,
+) -> Result<(), String> {
     let mut times: BTreeMap<i64, &str> = BTreeMap::new();
     let mut indices: BTreeMap<i64, &str> = BTreeMap::new();
     for node in nodes {
@@ -224,7 +234,9 @@ fn headers(nodes: &[Seen<'_>], cycle: i64, allowed: &Allowed<'_>) -> Result<(), 
         if let Some(other) = times.insert(time, id) {
             return Err(format!("{id} and {other} were made at one time"));
         }
-        if node.int("cycle") == Some(cycle) && !allowed.succeeded {
+        // A successor among committed siblings has the time of the node before it.
+        let inherited = allowed.succeeded && before.is_some_and(|newest| time <= newest);
+        if node.int("cycle") == Some(cycle) && !inherited {
             let index = node.int("creation_index").unwrap();
             if let Some(other) = indices.insert(index, id) {
                 return Err(format!("{id} and {other} have one creation_index"));

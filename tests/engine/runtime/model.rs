@@ -101,6 +101,8 @@ pub(crate) struct Limit {
 pub(crate) struct Policy {
     pub(crate) limits: Vec<Limit>,
     pub(crate) protect: usize,
+    /// The newest turns that stay, `^ah` among them.
+    pub(crate) window: Option<usize>,
 }
 
 /// A summary that replaces nodes at the next commit.
@@ -121,6 +123,9 @@ pub(crate) struct Done {
     pub(crate) expired: Vec<String>,
     pub(crate) pruned: Vec<String>,
     pub(crate) compacted: Vec<String>,
+    /// What references kept from compactions, and the summaries that did not come.
+    pub(crate) kept: Vec<String>,
+    pub(crate) voided: Vec<String>,
     pub(crate) emptied: Vec<String>,
     /// Canonical bytes of the snapshot.
     pub(crate) document: String,
@@ -138,7 +143,6 @@ pub(crate) struct Model {
     /// The last created_at_ns.
     pub(crate) last: i64,
     used: BTreeSet<String>,
-    used_before: Arc<BTreeSet<String>>,
     compactions: Vec<Compaction>,
     pub(crate) pins: BTreeMap<String, usize>,
     pub(crate) policy: Option<Policy>,
@@ -226,7 +230,6 @@ impl Model {
             cycle: 1,
             index: 0,
             last: 0,
-            used_before: Arc::new(used.clone()),
             used,
             compactions: Vec::new(),
             pins: BTreeMap::new(),
@@ -315,7 +318,6 @@ impl Model {
             node.lost &= kept.contains(id);
         }
         self.base = Arc::new(self.nodes.clone());
-        self.used_before = Arc::new(self.used.clone());
         self.request_before = self.request.clone();
         self.compactions.clear();
         self.made = Made::default();
@@ -911,33 +913,70 @@ impl Model {
         self.reserve(&draft);
         let index = self.next_index();
         let id = self.given_id(&draft, index);
-        self.tick(now);
+        let time = self.tick(now);
+        let siblings = self.children(&parent);
         self.take(old);
         self.nodes.get_mut(&parent).unwrap().lost = lost;
-        self.put(&draft, &id, &parent, (0, 0, 0, String::new()));
-        self.succeed(&id, &parent, &place);
+        self.put(&draft, &id, &parent, (0, time, index, iso_of(time)));
+        self.succeed(&id, &parent, (old, &place), &siblings);
         self.make_children(&draft, &id, now);
         let successor = ("replace", old.clone());
         self.made.succeeded.insert(id.clone(), successor);
         Ok(id)
     }
 
-    /// Puts a node exactly where another was.
-    fn succeed(&mut self, id: &str, parent: &str, place: &Node) {
-        let node = self.nodes.get_mut(id).unwrap();
-        node.parent = Some(parent.to_owned());
-        let fields = &mut node.fields;
-        for name in [
-            "offset",
-            "created_at_ns",
-            "creation_index",
-            "created_at_iso",
-        ] {
-            match place.fields.get(name) {
-                Some(value) => fields.insert(name.to_owned(), value.clone()),
-                None => fields.remove(name),
-            };
-        }
+    /// Puts a node where another was among its siblings: with a time of its own, if an offset does it.
+    fn succeed(
+        &mut self,
+        id: &str,
+        parent: &str,
+        (old, place): (&str, &Node),
+        siblings: &[String],
+    ) {
+        self.nodes.get_mut(id).unwrap().parent = Some(parent.to_owned());
+        // Those that are still there stand as they stood; others may have come since.
+        let there = |sibling: &&String| self.nodes.contains_key(*sibling) || *sibling == old;
+        let wanted: Vec<&str> = siblings
+            .iter()
+            .filter(there)
+            .map(|sibling| match sibling == old {
+                true => id,
+                false => sibling,
+            })
+            .collect();
+        let at = wanted.iter().position(|sibling| *sibling == id).unwrap();
+        let next = wanted.get(at + 1).map(|next| self.nodes[*next].offset());
+        let own = self.nodes[id].clone();
+        let with = |offset: i64, times: &Node, index: &Node| {
+            let mut node = own.clone();
+            node.fields.insert("offset".to_owned(), Json::int(offset));
+            for (name, from) in [
+                ("created_at_ns", times),
+                ("created_at_iso", times),
+                ("creation_index", index),
+            ] {
+                match from.fields.get(name) {
+                    Some(value) => node.fields.insert(name.to_owned(), value.clone()),
+                    None => node.fields.remove(name),
+                };
+            }
+            node
+        };
+        let first = place.offset();
+        let mut ways = vec![with(first, &own, &own)];
+        ways.extend(next.map(|next| with(next.saturating_sub(1), &own, &own)));
+        ways.push(with(first, place, if place.new { place } else { &own }));
+        let last = with(first, place, place);
+        let zone = self.has_core_zone(parent);
+        let fits = |node: &Node| {
+            let key = |id: &str| (self.nodes[id].offset(), self.nodes[id].rest(id));
+            let own = (node.offset(), node.rest(id));
+            (!zone || node.offset().signum() == first.signum())
+                && (at == 0 || key(wanted[at - 1]) < own)
+                && wanted.get(at + 1).is_none_or(|next| own < key(next))
+        };
+        let found = ways.into_iter().find(|node| fits(node)).unwrap_or(last);
+        self.nodes.insert(id.to_owned(), found);
     }
 
     pub(crate) fn move_to(
@@ -1093,9 +1132,6 @@ impl Model {
             if self.is_core(id) && turn {
                 codes.insert("E_SEALED");
             }
-            if self.pinned(id) {
-                codes.insert("E_PINNED");
-            }
             // A container there could become a second core, or one that goes.
             let zone = node
                 .parent
@@ -1104,6 +1140,9 @@ impl Model {
             if zone && node.offset() == 0 && draft.class == Class::Container {
                 codes.insert("E_PLACEMENT");
             }
+        }
+        if ids.iter().all(|id| self.pinned(id)) {
+            codes.insert("E_PINNED");
         }
         if !codes.is_empty() {
             return Err(codes);
@@ -1119,7 +1158,7 @@ impl Model {
             self.nodes.remove(&id);
         }
         self.compactions.push(Compaction {
-            ids: top,
+            ids: ids.to_vec(),
             id: id.clone(),
             made,
         });
@@ -1202,7 +1241,6 @@ impl Model {
 
     pub(crate) fn discard(&mut self) {
         self.nodes = (*self.base).clone();
-        self.used = (*self.used_before).clone();
         self.request = self.request_before.clone();
         self.compactions.clear();
         self.made = Made::default();
@@ -1216,7 +1254,7 @@ impl Model {
         let removed = self.removed();
         let expired = self.expire();
         let mut emptied = self.cascade();
-        let compactions = self.compact_now();
+        let (compactions, kept, voided) = self.compact_now();
         let compacted = compactions.iter().flat_map(|(ids, _)| ids.clone());
         let compacted: Vec<String> = compacted.collect();
         let pruned = self.prune();
@@ -1239,6 +1277,8 @@ impl Model {
             expired,
             pruned,
             compacted,
+            kept,
+            voided,
             emptied,
             document,
         }
@@ -1354,32 +1394,42 @@ impl Model {
             .collect()
     }
 
-    /// What each compaction took, and its summary.
-    fn compact_now(&mut self) -> Vec<(Vec<String>, String)> {
-        let mut made_now = Vec::new();
+    /// What each compaction took, and its summary; what references kept; the summaries that did not come.
+    #[allow(clippy::type_complexity, reason = "three lists")]
+    fn compact_now(&mut self) -> (Vec<(Vec<String>, String)>, Vec<String>, Vec<String>) {
+        let (mut made_now, mut kept, mut voided) = (Vec::new(), Vec::new(), Vec::new());
         for Compaction { ids, id, made } in std::mem::take(&mut self.compactions) {
             let order = self.order().into_iter();
-            let left: Vec<String> = order
-                .filter(|id| ids.contains(id) && !self.pinned(id))
-                .collect();
-            let Some(first) = left.first() else {
+            let live: Vec<String> = order.filter(|id| ids.contains(id)).collect();
+            let (stay, left): (Vec<String>, Vec<String>) =
+                live.into_iter().partition(|id| self.pinned(id));
+            kept.extend(self.topmost(&stay));
+            let mut gone = self.topmost(&left);
+            // A sealed turn keeps its core.
+            gone.retain(|id| {
+                let parent = self.nodes[id].parent.clone().unwrap();
+                !(self.is_core(id) && self.is_sealed_turn(&parent))
+            });
+            let Some(first) = gone.first() else {
+                voided.push(id);
                 continue;
             };
             let place = self.nodes[first].clone();
             let parent = place.parent.clone().unwrap();
             if self.would_be_core(&parent, made[0].1.class, place.offset()) {
                 // It was moved there after the call.
+                voided.push(id);
                 continue;
             }
-            let gone = self.topmost(&left);
+            let siblings = self.children(&parent);
             for id in &gone {
                 self.take(id);
             }
             self.nodes.extend(made);
-            self.succeed(&id, &parent, &place);
+            self.succeed(&id, &parent, (&gone[0], &place), &siblings);
             made_now.push((gone, id));
         }
-        made_now
+        (made_now, kept, voided)
     }
 
     fn prune(&mut self) -> Vec<String> {
@@ -1387,6 +1437,16 @@ impl Model {
             return Vec::new();
         };
         let mut gone = Vec::new();
+        if let Some(window) = policy.window {
+            let mut turns = self.children(&self.region_id(Class::Seq));
+            turns.retain(|id| self.is_sealed_turn(id));
+            turns.truncate((turns.len() + 1).saturating_sub(window.max(1)));
+            turns.retain(|id| !self.pinned(id));
+            for turn in &turns {
+                self.take(turn);
+            }
+            gone.extend(turns);
+        }
         for limit in &policy.limits {
             while self.measured(limit) > limit.most {
                 let candidates = self.in_scope(limit.scope).into_iter();

@@ -88,6 +88,7 @@ pub(crate) fn policy(seed: u64) -> Option<Policy> {
     Some(Policy {
         limits: (0..count).map(|_| limit(&mut rng)).collect(),
         protect: rng.below(4),
+        window: rng.chance(30).then(|| rng.below(5)),
     })
 }
 

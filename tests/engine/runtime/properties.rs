@@ -63,6 +63,9 @@ pub(crate) fn working(session: &Live) -> String {
 /// The policy of the crate.
 fn declared(policy: &Policy) -> pactql::Policy {
     let mut declared = pactql::Policy::new().protect(policy.protect as u32);
+    if let Some(turns) = policy.window {
+        declared = declared.window(turns as u32);
+    }
     for Limit {
         scope,
         measure,
@@ -477,6 +480,8 @@ impl Play {
         same!(got.expired, wanted.expired, "others expired");
         same!(got.pruned, wanted.pruned, "others were pruned");
         same!(got.compacted, wanted.compacted, "others were compacted");
+        same!(got.kept, wanted.kept, "others were kept");
+        same!(got.voided, wanted.voided, "other summaries were voided");
         same!(got.emptied, wanted.emptied, "others were emptied");
         let kept = |id: &str| pins.nodes.contains_key(id) && pins.pinned(id);
         let allowed = Allowed {
