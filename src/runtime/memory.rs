@@ -17,7 +17,7 @@ pub(crate) struct Memory {
     /// Ids that were used and are in no snapshot, sorted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) used: Vec<String>,
-    /// Ids that were used in the cycle in progress and are no node's any more, sorted.
+    /// Ids of the cycle in progress that no node has any more, sorted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     spent: Vec<Arc<str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -175,7 +175,7 @@ pub(super) struct Overlay {
     pub(super) changed: HashMap<Arc<str>, LifecycleChange>,
     /// Committed nodes that were removed, without what is below them.
     pub(super) gone: HashSet<Arc<str>>,
-    /// Ids that were used in this cycle and are no node's any more.
+    /// Ids of this cycle that no node has any more.
     pub(super) spent: HashSet<Arc<str>>,
     /// Nodes that lost a child.
     pub(super) bereft: Vec<Arc<str>>,

@@ -165,7 +165,7 @@ impl<'a> SlotParent<'a> {
                 core.id()
             ))
             .help(format!(
-                "add it into the core: `#{}`, or give another offset",
+                "add it into the core: `{{id='{}'}}`, or give another offset",
                 core.id()
             )),
             None => placement(format!(

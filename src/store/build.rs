@@ -1,6 +1,7 @@
 //! A store, and opening it.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -80,6 +81,7 @@ pub struct StoreBuilder {
     busy: Option<Duration>,
     must_exist: bool,
     read_only: bool,
+    damaged: bool,
 }
 
 const MEMORY: usize = 256 << 20;
@@ -122,6 +124,14 @@ impl StoreBuilder {
         self
     }
 
+    /// Opens the store for reading alone, also if its file was cut off: to verify it, or to [salvage](Store::salvage) what
+    /// is there.
+    #[must_use]
+    pub fn damaged(mut self) -> Self {
+        self.damaged = true;
+        self
+    }
+
     /// Opens the store in the SQLite file at a path.
     ///
     /// # Errors
@@ -144,7 +154,8 @@ impl StoreBuilder {
     ) -> Result<Store, Error> {
         let mut options = HomeOptions {
             must_exist: self.must_exist,
-            read_only: self.read_only,
+            read_only: self.read_only || self.damaged,
+            damaged: self.damaged,
             ..HomeOptions::default()
         };
         options.busy = self.busy.unwrap_or(options.busy);
@@ -154,6 +165,7 @@ impl StoreBuilder {
             batched: self.durability == Durability::Batched,
             owner: self.owner.unwrap_or_else(process_name),
             lease: self.lease.unwrap_or(LEASE),
+            unscrubbed: AtomicBool::new(false),
         };
         let open = OpenSessions::new(self.memory.unwrap_or(MEMORY));
         Ok(Store {

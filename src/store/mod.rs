@@ -47,7 +47,7 @@ pub(crate) use build::{Store, StoreBuilder};
 pub use copy::{ParquetExport, ParquetExported, ParquetImported};
 #[cfg(feature = "mcp")]
 pub(crate) use database::sqlite::{FileId, id_of};
-pub use manage::{Damage, Pruned, Retention, SessionInfo};
+pub use manage::{Damage, Pruned, Retention, Salvaged, SessionInfo};
 pub(crate) use read::catalog::SessionEntry;
 pub(crate) use read::words::Word;
 pub use texts::TextIndex;

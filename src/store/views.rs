@@ -7,9 +7,10 @@ use std::fmt::Write;
 use crate::query::sql::Dialect;
 use crate::store::error::StoreError;
 use crate::store::layout::schema::{CopyFiles, TABLES};
+use crate::store::layout::views as people;
 use crate::support::diag::Error;
 
-/// The statements that make a view for each table of STORE §2 over the files of a copy: of `directory`, which
+/// The statements that make a view for each table and view of STORE §2 over the files of a copy: of `directory`, which
 /// may be a path or a URL such as `s3://archive/agents`, in `schema`, which must exist, or else as
 /// temporary views. The statements are in an order in which they run, and can be run again. Nothing is
 /// read.
@@ -95,6 +96,10 @@ pub fn parquet_views(
          from {node} where body_id is not null group by body_id"
     );
     all.push(view("body", &select));
+    let schema = node.strip_suffix("node").unwrap_or_default();
+    for (name, select) in people::views(dialect, schema) {
+        all.push(view(name, &select));
+    }
     Ok(all)
 }
 

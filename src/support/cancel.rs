@@ -229,6 +229,12 @@ pub(crate) fn here() -> CancelTokens {
 }
 
 impl CancelTokens {
+    /// Whether the work can be cancelled by none.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Runs some work under these tokens instead of those of the calling thread, which may be another
     /// one's for the moment.
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {

@@ -29,12 +29,11 @@ pub(crate) struct PartialFile {
 }
 
 impl PartialFile {
-    /// A new file beside `target`, with the mode of `like`. Removes what killed processes left there for
+    /// A new file beside `target`, with the mode of `like`, or else for its owner alone. Removes what killed processes left there for
     /// the same target. Errors: the file system's.
     pub(crate) fn file(target: &Path, like: Option<&Metadata>) -> io::Result<Self> {
         clean(target, |part| part.is_file());
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true);
+        let mut options = private();
         #[cfg(unix)]
         if let Some(like) = like {
             use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -51,7 +50,7 @@ impl PartialFile {
     pub(crate) fn directory(target: &Path, is_ours: impl Fn(&Path) -> bool) -> io::Result<Self> {
         clean(target, |part| part.is_dir() && is_ours(part));
         Self::make(target, |path| {
-            fs::create_dir(path)?;
+            private_directory(path, false)?;
             File::open(path)
         })
     }
@@ -105,6 +104,24 @@ impl Drop for PartialFile {
         remove(&self.path);
         open.retain(|path| *path != self.path);
     }
+}
+
+/// How a new file is made that its owner alone may read: what sessions say is private.
+pub(crate) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Makes a directory that its owner alone may read, with those above it if they may be missing.
+pub(crate) fn private_directory(path: &Path, above: bool) -> io::Result<()> {
+    let mut made = fs::DirBuilder::new();
+    made.recursive(above);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut made, 0o700);
+    made.create(path)
 }
 
 /// Removes all that is being written, and keeps other threads from starting again: the program ends now.

@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-/// Keep a store: rename, delete, prune, erase, back up, index, check, copy.
+/// Keep a store: rename, delete, prune, erase, back up, index, check, vacuum, salvage, copy.
 #[derive(Args, Debug)]
 pub(super) struct StoreArgs {
     #[command(subcommand)]
@@ -79,6 +79,24 @@ enum StoreCommand {
         #[arg(long)]
         drop: bool,
     },
+    /// Give free space back, and make what was removed unreadable in the file.
+    ///
+    /// `delete`, `prune` and `erase` do the second unless another program reads the store then. Prints nothing.
+    Vacuum {
+        /// The store, such as `agents.db`.
+        store: String,
+    },
+    /// Copy the sessions of a damaged store that are intact to a new one.
+    ///
+    /// The others are listed with what is wrong, and end with exit code 5. References and unfinished writing are not
+    /// copied. A file that exists is never replaced.
+    Salvage {
+        /// The damaged store, such as `agents.db`.
+        store: String,
+        /// The store to write.
+        #[arg(short, long, value_name = "FILE", required = true)]
+        output: String,
+    },
     /// Is a store intact? Compares everything with its hashes.
     ///
     /// Damage is listed with its session and snapshot, and ends with exit code 5.
@@ -102,6 +120,11 @@ impl RunCommand for StoreArgs {
             StoreCommand::Erase(command) => command.run(with),
             StoreCommand::Backup { store, output } => backup(store, output),
             StoreCommand::Index { store, drop } => index(store, *drop, with),
+            StoreCommand::Vacuum { store } => {
+                open_store(whole("vacuum", store)?, Access::Write)?.vacuum()?;
+                Ok(Exit::Ok)
+            }
+            StoreCommand::Salvage { store, output } => salvage(store, output, with),
             StoreCommand::Verify { store } => {
                 verify::store(several("verify", store)?, with.is_json())
             }
@@ -167,6 +190,7 @@ fn delete(session: &str, yes: bool, wait: Wait) -> Result<Exit, Failure> {
     if yes {
         let store = open_store(store, Access::Write)?;
         wait.until_free(|| Ok(store.delete(name)?))?;
+        note_held(&store);
         return Ok(Exit::Ok);
     }
     let opened = open_store(store, Access::Read)?;
@@ -186,17 +210,53 @@ fn delete(session: &str, yes: bool, wait: Wait) -> Result<Exit, Failure> {
     .with_help(format!("pactql store delete {} --yes", quoted(session))))
 }
 
-fn backup(store: &str, output: &str) -> Result<Exit, Failure> {
-    let store = whole("backup", store)?;
+/// Says so if a file still has what was removed.
+fn note_held(store: &Store) {
+    if store.has_removed_text() {
+        say(
+            "note: the file still has what was removed, as another program reads the store; `pactql store vacuum` takes it \
+             out once that has ended\n",
+        );
+    }
+}
+
+/// The file that a command writes, which may not exist.
+fn new_file(output: &str) -> Result<&str, Failure> {
     let Some(file) = path(output) else {
-        return Err(Failure::usage("a backup is a file").with_help("-o backup.db"));
+        return Err(Failure::usage("a copy is a file").with_help("-o backup.db"));
     };
     if Path::new(file).exists() {
         return Err(Failure::usage(format!("the output {file} exists"))
-            .with_help("a backup replaces nothing: choose another name"));
+            .with_help("a copy replaces nothing: choose another name"));
     }
-    open_store(store, Access::Read)?.backup(file)?;
+    Ok(file)
+}
+
+fn backup(store: &str, output: &str) -> Result<Exit, Failure> {
+    let store = whole("backup", store)?;
+    open_store(store, Access::Read)?.backup(new_file(output)?)?;
     Ok(Exit::Ok)
+}
+
+fn salvage(store: &str, output: &str, with: &Invocation) -> Result<Exit, Failure> {
+    let store = whole("salvage", store)?;
+    let salvaged = open_store(store, Access::Damaged)?.salvage(new_file(output)?)?;
+    let left = salvaged.left.iter();
+    let left = left.map(|(name, why)| json!({"session": name, "what": why}));
+    let report = json!({"copied": salvaged.copied, "left": left.collect::<Vec<_>>()});
+    with.print(&report, || {
+        let mut text = String::new();
+        for (name, why) in &salvaged.left {
+            let _ = writeln!(text, "{}: {}", printable(name), printable(why));
+        }
+        let copied = counted(salvaged.copied.len() as u64, "session");
+        text + &format!("copied {copied}, left {}\n", salvaged.left.len())
+    })?;
+    Ok(if salvaged.left.is_empty() {
+        Exit::Ok
+    } else {
+        Exit::Input
+    })
 }
 
 fn index(name: &str, drop: bool, with: &Invocation) -> Result<Exit, Failure> {
@@ -273,6 +333,7 @@ impl Erase {
                 failure
             }
         })?;
+        note_held(&opened);
         if ids.is_empty() {
             say("note: the selector finds nothing, and nothing was erased\n");
         }
@@ -350,6 +411,7 @@ impl Prune {
             retention = retention.dry_run();
         }
         let pruned = store.prune(&retention)?;
+        note_held(&store);
         if pruned.snapshots == 0
             && address.is_several()
             && store.sessions(address.glob())?.is_empty()

@@ -10,6 +10,7 @@ use crate::history::History;
 use crate::index::Snapshot;
 use crate::logs::lost_in_export;
 use crate::support::cancel::ensure;
+use crate::support::diag::{Code, Diagnostic, Error};
 use clap::Args;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -27,6 +28,10 @@ use std::fmt::Write as _;
 pub(super) struct VerifyArgs {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
     session: String,
+    /// Whether a session of a store still has the commit of this hash, as an earlier `verify` printed it: commits that were
+    /// lost, or changed with all hashes, are noticed so.
+    #[arg(long, value_name = "HASH")]
+    tip: Option<String>,
 }
 
 impl RunCommand for VerifyArgs {
@@ -34,6 +39,27 @@ impl RunCommand for VerifyArgs {
         if let Some(address) = StoreAddress::parse(&self.session).filter(|a| a.is_several()) {
             return store(address, with.is_json_in_pipe());
         }
+        let stored = StoreAddress::parse(&self.session);
+        let tip = match stored {
+            Some(address) => {
+                let (store, name) = (open_store(address.store, Access::Read)?, address.one()?);
+                if let Some(tip) = &self.tip
+                    && !store.has_tip(name, tip)?
+                {
+                    let what = format!("`{name}` has no commit of the hash {}", printable(tip));
+                    let help = "commits were lost, as with a file that was copied without its `-wal`, or their history \
+                         was changed, as `store erase` does";
+                    let diagnostic = Diagnostic::error(Code::Input, what).with_help(help);
+                    return Err(Error::new("", diagnostic).into());
+                }
+                store.tip(name)?
+            }
+            None if self.tip.is_some() => {
+                let what = "a tip is the hash of a commit, which sessions of a store have";
+                return Err(Failure::usage(what).with_help("`export --seal` closes a file"));
+            }
+            None => None,
+        };
         let session = sessions::open(&self.session, with.limits)?;
         let history = session.history();
         history.fetch_all()?;
@@ -51,6 +77,7 @@ impl RunCommand for VerifyArgs {
             "content_hashes": {"stored": hashes.stored, "wrong": hashes.wrong},
             "export": {"differs": lost},
             "end": end.map(ending_name),
+            "tip": tip,
         });
         print_as(with.is_json_in_pipe(), &json, || {
             let _ = writeln!(
@@ -70,6 +97,9 @@ impl RunCommand for VerifyArgs {
             if let Some(end) = end {
                 let _ = write!(text, "the file ends {}", ending_text(end));
             }
+            if let Some(tip) = &tip {
+                let _ = writeln!(text, "tip {tip}");
+            }
             text
         })?;
         Ok(outcome(valid).1)
@@ -81,7 +111,7 @@ pub(super) fn store(address: StoreAddress<'_>, json: bool) -> Result<Exit, Failu
         let help = format!("pactql verify {}", quoted(address.store));
         return Err(Failure::usage("`verify` takes a whole store, or one session").with_help(help));
     }
-    let opened = open_store(address.store, Access::Read)?;
+    let opened = open_store(address.store, Access::Damaged)?;
     let damages = opened.verify()?;
     let sessions = opened.sessions("")?;
     let snapshots: u64 = sessions.iter().map(|info| info.snapshots as u64).sum();

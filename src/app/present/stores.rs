@@ -33,6 +33,8 @@ pub(crate) enum Which<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
+    /// Also a file that was cut off.
+    Damaged,
     Write,
     /// It is written, and made if it is missing.
     Create,
@@ -270,6 +272,7 @@ pub(crate) fn open(store: &str, access: Access) -> Result<Store, Failure> {
     let builder = match access {
         // A command reads a session once.
         Access::Read => builder.read_only().memory(READ_MEMORY),
+        Access::Damaged => builder.damaged().memory(READ_MEMORY),
         Access::Write => builder.must_exist(),
         Access::Create => builder,
     };

@@ -229,7 +229,7 @@ impl Context {
         let mut ids = self.ids(selector)?;
         match (ids.len(), ids.pop()) {
             (1, Some(id)) => Ok(id),
-            (count, _) => Err(not_one(selector, count, "node")),
+            (count, last) => Err(self.not_one(selector, count, "node", last.as_deref())),
         }
     }
 
@@ -252,7 +252,8 @@ impl Context {
         let working = self.working();
         let spot = self.engine.spot(&working, position)?;
         let [parent] = spot.parents[..] else {
-            return Err(not_one(position, spot.parents.len(), "parent"));
+            let last = spot.parents.last().map(|parent| parent.node.id());
+            return Err(self.not_one(position, spot.parents.len(), "parent", last));
         };
         let child = |child: u32| usize::try_from(child).unwrap_or(usize::MAX);
         let insertion = match spot.insertion {
@@ -291,21 +292,30 @@ impl Context {
             Err(refusal) => Err(refusal.about(text)),
         }
     }
-}
 
-fn not_one(selector: &str, count: usize, what: &str) -> Error {
-    let message = match count {
-        0 => format!("no {what}: the selector matches nothing in the working state"),
-        _ => format!("not one {what}: the selector matches {count} nodes"),
-    };
-    let help = match (count, what) {
-        (0, "parent") => {
-            "`^ah` and `^sys` are always there; turns, as in `(d1, end)`, after the first commit"
-        }
-        (0, _) => "name a node of the working state: by key, `#hero`, or by id, `[id='cb:c1-0']`",
-        _ => "name one: by id, by key, or with `:first` or `:last`",
-    };
-    Error::whole(Code::Placement, selector, message).with_help(help)
+    /// `last` is one of those that were found.
+    fn not_one(&self, selector: &str, count: usize, what: &str, last: Option<&str>) -> Error {
+        let message = match count {
+            0 => format!("no {what}: the selector matches nothing in the working state"),
+            _ => format!("not one {what}: the selector matches {count} nodes"),
+        };
+        let help = match (count, what) {
+            (0, "parent") => "`^ah` and `^sys` are always there; turns, as in `(d1, end)`, after \
+                              the first commit"
+                .to_owned(),
+            (0, _) => {
+                let working = self.working();
+                let newest = working.nodes().max_by_key(|node| node.created_at_ns());
+                let newest = newest.map_or("^ah", |node| node.id());
+                format!("name a node of the working state, by its id, such as `{{id='{newest}'}}`")
+            }
+            _ => {
+                let last = last.unwrap_or("^ah");
+                format!("name one, such as `{{id='{last}'}}`, or with `:first` or `:last`")
+            }
+        };
+        Error::whole(Code::Placement, selector, message).with_help(help)
+    }
 }
 
 fn strs(ids: &[String]) -> Vec<&str> {

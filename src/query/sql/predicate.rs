@@ -492,6 +492,9 @@ impl Predicates<'_> {
         };
         let numbers = self.compared(test, op, &number)?;
         let no_number = "a.int is null and a.real is null and a.big is null";
+        // A boolean compares as its text, and has a number for other statements.
+        let numbers = all(["a.type <> 'bool'".to_owned(), numbers]);
+        let no_number = format!("(a.type = 'bool' or {no_number})");
         Ok(any([numbers, format!("({no_number} and {text})")]))
     }
 }

@@ -316,6 +316,12 @@ fn time_help(word: &str) -> String {
         return format!("did you mean `{time}`?");
     }
     let lower = word.to_ascii_lowercase();
+    let ahead = lower.strip_prefix("t+").or(lower.strip_prefix('+'));
+    if ahead.is_some_and(|ahead| ahead.starts_with(|c: char| c.is_ascii_digit())) {
+        return "later snapshots cannot be named: `@t0` is the newest, `@t-1` the one before it; without a time a selector \
+                reads the working state"
+            .to_owned();
+    }
     match nearest(&lower, CONTROLS.into_iter().chain(["history"])) {
         Some("history") => "did you mean `@history`?".to_owned(),
         Some(control) => format!("did you mean `@{control}`? Controls are written at the end"),

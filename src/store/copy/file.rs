@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use crate::store::database::sql::{ResultRow, SqlValue, Type};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{StoreColumn, StoreTable};
-use crate::support::scratch::PartialFile;
+use crate::support::scratch::{PartialFile, private_directory};
 use crate::tree::hash::hex;
 
 /// The most rows of a row group. Engines skip whole ones, by their least and greatest values.
@@ -114,7 +114,7 @@ impl FileWriter {
         let target = root.join(&path);
         let io = |error| StoreError::Io(target.clone(), error);
         if let Some(directory) = target.parent() {
-            std::fs::create_dir_all(directory).map_err(io)?;
+            private_directory(directory, true).map_err(io)?;
         }
         // Until the file is complete its name begins with a full stop, and engines skip it.
         let part = PartialFile::file(&target, None).map_err(io)?;

@@ -17,7 +17,7 @@ use crate::store::copy::file::WrittenFile;
 use crate::store::database::new_file::sync_name;
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{CopyFiles, LAYOUT, StoreTable, TABLES};
-use crate::support::scratch::{PartialFile, is_part};
+use crate::support::scratch::{PartialFile, is_part, private, private_directory};
 
 /// The directory of the manifests. Engines pass over names that begin so.
 pub(crate) const DIRECTORY: &str = "_pactql";
@@ -185,8 +185,9 @@ impl CopyLock {
     pub(crate) fn take(root: &Path) -> Result<Self> {
         let path = root.join(DIRECTORY).join("lock");
         let io = |error| StoreError::Io(path.clone(), error);
-        std::fs::create_dir_all(root.join(DIRECTORY)).map_err(io)?;
-        let file = File::create(&path).map_err(io)?;
+        private_directory(&root.join(DIRECTORY), true).map_err(io)?;
+        let file = private().create_new(false).create(true).open(&path);
+        let file = file.map_err(io)?;
         match file.try_lock() {
             Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::Conflict(format!(
                 "another program exports to {}, or holds its lock to read it; try again later",

@@ -21,6 +21,8 @@ pub(crate) struct HomeOptions {
     pub(crate) must_exist: bool,
     /// Nothing is written, and a store that is missing is an error.
     pub(crate) read_only: bool,
+    /// Only read, also if it was cut off.
+    pub(crate) damaged: bool,
     pub(crate) busy: Duration,
 }
 
@@ -29,6 +31,7 @@ impl Default for HomeOptions {
         Self {
             must_exist: false,
             read_only: false,
+            damaged: false,
             busy: Duration::from_secs(30),
         }
     }
@@ -223,7 +226,9 @@ impl Home {
     }
 
     fn connect_reader(&self) -> Result<Box<dyn Database>> {
-        let access = if self.options.read_only {
+        let access = if self.options.damaged {
+            FileAccess::Damaged
+        } else if self.options.read_only {
             FileAccess::ReadOnly
         } else {
             FileAccess::Read

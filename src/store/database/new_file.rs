@@ -4,7 +4,7 @@
 
 use crate::store::error::{Result, StoreError};
 use crate::support::cancel::{self, Cancelled};
-use crate::support::scratch::PartialFile;
+use crate::support::scratch::{PartialFile, private};
 use std::path::Path;
 
 /// The name of a copy that is not whole, in a directory of its own.
@@ -19,7 +19,7 @@ pub(crate) fn into_new_file(to: &Path, write: impl FnOnce(&Path) -> Result<()>) 
     // In a directory of its own, so that what SQLite keeps beside it goes with it, whatever ends the program.
     let part = PartialFile::directory(to, is_copy).map_err(io)?;
     let copy = part.path().join(COPY);
-    std::fs::File::create_new(&copy).map_err(io)?;
+    private().open(&copy).map_err(io)?;
     write(&copy)?;
     let synced = std::fs::File::open(&copy).and_then(|file| file.sync_all());
     synced.map_err(io)?;

@@ -6,12 +6,13 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use hashbrown::HashMap;
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
-use postgres::{Config, NoTls, Statement};
+use postgres::{CancelToken, Config, NoTls, Statement};
 
 use crate::store::database::new_file::into_new_file;
 use crate::store::database::postgres_client::{
@@ -22,6 +23,7 @@ use crate::store::database::sqlite::{FileAccess, Sqlite};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{self, TABLES};
 use crate::store::texts::tables;
+use crate::support::cancel::{here, stopped};
 
 /// The most statements that stay prepared; the store has fewer.
 const STATEMENTS: usize = 256;
@@ -231,13 +233,19 @@ impl Postgres {
         };
         if in_runtime() {
             // `each` stays on this thread, so the rows come over together.
+            let tokens = here();
             let (rows, changed) = self.client.with(|client| {
-                let mut rows = client.query_raw(&statement, values)?;
-                let mut all = Vec::new();
-                while let Some(row) = rows.next()? {
-                    all.push(row);
-                }
-                Ok::<_, postgres::Error>((all, rows.rows_affected()))
+                let stop = client.cancel_token();
+                tokens.within(|| {
+                    watched(stop, || {
+                        let mut rows = client.query_raw(&statement, values)?;
+                        let mut all = Vec::new();
+                        while let Some(row) = rows.next()? {
+                            all.push(row);
+                        }
+                        Ok::<_, postgres::Error>((all, rows.rows_affected()))
+                    })
+                })
             })?;
             for row in rows {
                 if let Err(error) = each(&PostgresRow(row)) {
@@ -249,13 +257,16 @@ impl Postgres {
         let Some(client) = &mut self.client.0 else {
             return Ok(Ok(0));
         };
-        let mut rows = client.query_raw(&statement, values)?;
-        while let Some(row) = rows.next()? {
-            if let Err(error) = each(&PostgresRow(row)) {
-                return Ok(Err(error));
+        let stop = client.cancel_token();
+        watched(stop, || {
+            let mut rows = client.query_raw(&statement, values)?;
+            while let Some(row) = rows.next()? {
+                if let Err(error) = each(&PostgresRow(row)) {
+                    return Ok(Err(error));
+                }
             }
-        }
-        Ok(Ok(rows.rows_affected().unwrap_or(0)))
+            Ok(Ok(rows.rows_affected().unwrap_or(0)))
+        })
     }
 
     /// Runs a statement in the transaction, or in one of its own.
@@ -303,7 +314,7 @@ impl Postgres {
             })?;
         }
         target.commit()?;
-        target.scrub()
+        target.scrub(Duration::ZERO)
     }
 }
 
@@ -416,7 +427,7 @@ impl Database for Postgres {
         done
     }
 
-    fn scrub(&mut self) -> Result<()> {
+    fn scrub(&mut self, _: Duration) -> Result<()> {
         let mut names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
         if self.client.is_closed() {
             self.reconnect()?;
@@ -426,6 +437,35 @@ impl Database for Postgres {
         }
         self.batch(&format!("vacuum {}", names.join(", ")))
     }
+
+    fn vacuum(&mut self) -> Result<()> {
+        self.scrub(Duration::ZERO)
+    }
+}
+
+/// How long a statement runs before work under a token looks whether it is cancelled, and then each time.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Runs a statement; where the work is cancelled meanwhile, the server stops it.
+fn watched<T>(stop: CancelToken, run: impl FnOnce() -> T) -> T {
+    let tokens = here();
+    if tokens.is_empty() {
+        return run();
+    }
+    let (done, ends) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while ends.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                if tokens.within(stopped) {
+                    // A statement that has ended is not harmed.
+                    let _ = stop.cancel_query(NoTls);
+                }
+            }
+        });
+        // Dropped also where it unwinds, and the other thread ends.
+        let _done = done;
+        run()
+    })
 }
 
 fn connect(address: &ServerAddress, access: FileAccess, busy: Duration) -> Result<ClientLink> {
@@ -434,13 +474,16 @@ fn connect(address: &ServerAddress, access: FileAccess, busy: Duration) -> Resul
     let mut client = ClientLink(Some(client));
     let read_only = match access {
         FileAccess::Create | FileAccess::Write => "off",
-        FileAccess::Read | FileAccess::ReadOnly => "on",
+        FileAccess::Read | FileAccess::ReadOnly | FileAccess::Damaged => "on",
     };
     // `lock_timeout` ends the wait for another writer, as `busy_timeout` does in SQLite. To compile a statement with
-    // many expressions takes seconds, and running it does not.
+    // many expressions takes seconds, and running it does not. A server that can notices that a client is gone while it runs
+    // a statement for it.
     let set = format!(
         "set search_path to {}; set lock_timeout to {}; set default_transaction_read_only to {read_only}; \
-         set client_min_messages to warning; set standard_conforming_strings to on; set jit to off",
+         set client_min_messages to warning; set standard_conforming_strings to on; set jit to off; \
+         do $$ begin perform set_config('client_connection_check_interval', '1s', false); \
+         exception when others then null; end $$",
         address.schema,
         busy.as_millis().clamp(1, 2_000_000_000)
     );

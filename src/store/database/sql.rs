@@ -6,6 +6,7 @@
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::wide::Wide;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SqlValue<'a> {
@@ -186,8 +187,11 @@ pub(crate) trait Database: Send {
     fn backup(&mut self, to: &std::path::Path) -> Result<()>;
 
     /// Makes what was deleted by committed transactions unreadable in the database's files too, as far as
-    /// no older reader is at work. Not inside a transaction.
-    fn scrub(&mut self) -> Result<()>;
+    /// no older reader is at work, for which it waits this long. Gives free space at the end back. Not inside a transaction.
+    fn scrub(&mut self, patience: Duration) -> Result<()>;
+
+    /// As [`Database::scrub`], and gives all free space back. Linear in the store.
+    fn vacuum(&mut self) -> Result<()>;
 }
 
 pub(crate) fn transaction<T, E: From<StoreError>>(

@@ -25,6 +25,7 @@ use crate::store::database::sql::{
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::wide::Wide;
 use crate::support::cancel::{self, free, stopped};
+use crate::support::scratch::private;
 
 /// Statements that stay prepared; the store has fewer.
 const STATEMENTS: usize = 256;
@@ -51,6 +52,8 @@ pub(crate) enum FileAccess {
     Read,
     /// To read it, and to leave no trace: the file or its directory may be read-only.
     ReadOnly,
+    /// As `ReadOnly`, also a file that was cut off.
+    Damaged,
 }
 
 pub(crate) struct Sqlite {
@@ -108,6 +111,8 @@ impl Sqlite {
                 if access != FileAccess::Create {
                     return Err(StoreError::Missing(path));
                 }
+                // What SQLite keeps beside it has the mode of the file. It says why it cannot be made.
+                let _ = private().open(&path);
             }
             Err(error) => return Err(io(error)),
         }
@@ -117,10 +122,8 @@ impl Sqlite {
             FileAccess::Write | FileAccess::Read => OpenFlags::SQLITE_OPEN_READ_WRITE,
             // The last connection that could write removes the files beside the store when it is closed;
             // one that cannot leaves them. With a log there are such files already, and it stays as it is.
-            FileAccess::ReadOnly if !beside(&path, "-wal").exists() => {
-                OpenFlags::SQLITE_OPEN_READ_WRITE
-            }
-            FileAccess::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            _ if !beside(&path, "-wal").exists() => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            FileAccess::ReadOnly | FileAccess::Damaged => OpenFlags::SQLITE_OPEN_READ_ONLY,
         };
         let connection = Connection::open_with_flags(&path, flags).map_err(|e| said(&path, &e))?;
         let busy = busy.min(LONGEST_BUSY);
@@ -134,7 +137,12 @@ impl Sqlite {
         made.connection
             .busy_timeout(busy)
             .map_err(|e| made.error(&e))?;
-        if access == FileAccess::ReadOnly {
+        if access == FileAccess::Damaged {
+            // SQLite reads no file that is shorter than it says, unless this is set. Nothing is written.
+            let reads = made.connection.pragma_update(None, "writable_schema", true);
+            reads.map_err(|e| made.error(&e))?;
+        }
+        if matches!(access, FileAccess::ReadOnly | FileAccess::Damaged) {
             made.without_log()?;
         }
         // A statement of work that is cancelled ends with an error, and its transaction with it.
@@ -191,6 +199,8 @@ impl Sqlite {
         connection.create_scalar_function(BYTES, 2, flags | PURE, bytes)?;
         match access {
             FileAccess::Create | FileAccess::Write => {
+                // Of a file without tables; free pages go from the end of the file then.
+                connection.pragma_update(None, "auto_vacuum", "incremental")?;
                 self.log_commits()?;
                 connection.pragma_update(None, "synchronous", "full")?;
                 // Where a text must be erased, what was deleted may not stay in free pages.
@@ -199,7 +209,7 @@ impl Sqlite {
                 connection.query_row(&limit, [], |_| Ok(()))?;
                 connection.pragma_update(None, "cache_size", -CACHE_KIB)
             }
-            FileAccess::Read | FileAccess::ReadOnly => {
+            FileAccess::Read | FileAccess::ReadOnly | FileAccess::Damaged => {
                 connection.pragma_update(None, "query_only", true)
             }
         }
@@ -393,10 +403,17 @@ impl Database for Sqlite {
         into_new_file(to, |part| self.copy_to(part))
     }
 
-    fn scrub(&mut self) -> Result<()> {
+    fn scrub(&mut self, patience: Duration) -> Result<()> {
         // The old pages are in the log of recent commits until that is copied into the file.
         let empty = || {
-            self.connection.busy_timeout(Duration::from_secs(1))?;
+            self.connection.busy_timeout(patience)?;
+            // Another writer is not waited for: free pages are used again.
+            let freed = self.connection.prepare("pragma incremental_vacuum");
+            let _ = freed.and_then(|mut freed| {
+                let mut steps = freed.query([])?;
+                while steps.next()?.is_some() {}
+                Ok(())
+            });
             let emptied = "pragma wal_checkpoint(truncate)";
             let busy = self
                 .connection
@@ -407,9 +424,15 @@ impl Database for Sqlite {
         if !empty().map_err(|error| self.error(&error))? {
             return Ok(());
         }
-        let what = "it is erased, but the log of recent commits still has it because another program reads; \
-             it goes with the next erasure, or when all programs have closed the store";
+        let what = "the log of recent commits still has what was removed, because another program reads; \
+             it goes when that has ended and the store is written, vacuumed or closed";
         Err(StoreError::Conflict(what.to_owned()))
+    }
+
+    fn vacuum(&mut self) -> Result<()> {
+        self.check_file()?;
+        self.run("vacuum")?;
+        self.scrub(Duration::from_secs(1))
     }
 }
 

@@ -128,11 +128,7 @@ pub(crate) fn encode(unit: UnitRef<'_>) -> EncodedUnit {
         creation_index: top.creation_index(),
         id: top.id().to_owned(),
     };
-    let mut digest = Sha256::new();
-    digest.update(kind.as_str().as_bytes());
-    digest.update(b"\n");
-    let mut spelling: Option<Sha256> = None;
-    let mut line = Vec::new();
+    let (hash, spelling) = hashes(unit);
     // Rows are numbered from the first of the unit, without dead rows.
     let (start, dead) = (unit.rows().start, unit.dead_rows().collect::<Vec<u32>>());
     let number = |row: u32| i64::from(row - start) - dead.partition_point(|at| *at < row) as i64;
@@ -143,13 +139,8 @@ pub(crate) fn encode(unit: UnitRef<'_>) -> EncodedUnit {
     for (row, node) in unit.live_rows() {
         let parent = segment.parent_of(row);
         let mut made = match node {
-            Some(node) => {
-                line.clear();
-                write_line(&mut line, node, &mut spelling);
-                digest.update(&line);
-                // The parent of the top node is in another unit.
-                encode_node(node, parent.is_some())
-            }
+            // The parent of the top node is in another unit.
+            Some(node) => encode_node(node, parent.is_some()),
             None => {
                 cores.extend(parent.map(|owner| (owner, number(row))));
                 NodeColumns {
@@ -180,11 +171,27 @@ pub(crate) fn encode(unit: UnitRef<'_>) -> EncodedUnit {
     }
     EncodedUnit {
         kind: kind.as_str(),
-        hash: digest.finalize().into(),
-        spelling: spelling.map_or(0, |spelling| first_bytes(spelling.finalize().into())),
+        hash,
+        spelling,
         order,
         nodes,
     }
+}
+
+/// What a unit is known by: the hash of its canonical bytes, and the number of its spelling. Linear in its texts.
+pub(crate) fn hashes(unit: UnitRef<'_>) -> (Hash, i64) {
+    let mut digest = Sha256::new();
+    digest.update(unit.kind().as_str().as_bytes());
+    digest.update(b"\n");
+    let mut spelling: Option<Sha256> = None;
+    let mut line = Vec::new();
+    for node in unit.live_rows().filter_map(|(_, node)| node) {
+        line.clear();
+        write_line(&mut line, node, &mut spelling);
+        digest.update(&line);
+    }
+    let spelling = spelling.map_or(0, |spelling| first_bytes(spelling.finalize().into()));
+    (digest.finalize().into(), spelling)
 }
 
 /// A ttl that does not count down. One that does is stored as the cycle in which the node expires.
@@ -462,8 +469,10 @@ fn scalar_attr(value: JsonValue<'_>) -> AttrColumns {
         JsonValue::Text(text) => text_attr(text.to_owned()),
         JsonValue::List(_) => of_kind("list"),
         JsonValue::Object(_) => of_kind("object"),
+        // A number too, for statements that people write.
         JsonValue::Bool(value) => AttrColumns {
             text: Some(value.to_string()),
+            int: Some(value.into()),
             ..of_kind("bool")
         },
         JsonValue::Null => of_kind("null"),

@@ -6,4 +6,5 @@ pub(crate) mod present;
 pub(crate) mod rows;
 pub(crate) mod schema;
 pub(crate) mod sums;
+pub(crate) mod views;
 pub(crate) mod wide;

@@ -8,11 +8,13 @@ use std::sync::LazyLock;
 
 use sha2::{Digest, Sha256};
 
+use crate::query::sql::Dialect;
 use crate::store::database::sql::{
     Backend, Begin, Database, ResultRow, SqlValue, Type, collect, first, int, one_int, text, texts,
     transaction,
 };
 use crate::store::error::{Result, StoreError};
+use crate::store::layout::views::views;
 use crate::tree::hash::hex;
 
 pub(crate) const LAYOUT: i64 = 1;
@@ -165,7 +167,7 @@ pub(crate) const TABLES: &[StoreTable] = &[
     StoreTable {
         name: "lease",
         row: "who writes a session",
-        columns: "session_id int, owner text, fence int, expires_at_ns int",
+        columns: "session_id int, owner text, fence int, expires_at_ns int, process text?",
         key: "session_id",
         ..PLAIN
     },
@@ -450,6 +452,12 @@ pub(crate) fn statements(dialect: Backend) -> Vec<String> {
         let stand_ins = TABLES.iter().filter(|table| !table.stand_in.is_empty());
         all.extend(stand_ins.map(|table| format!("create {}", table.stand_in)));
     }
+    let spelled = match dialect {
+        Backend::Sqlite => Dialect::Sqlite,
+        Backend::Postgres => Dialect::Postgres,
+    };
+    let views = views(spelled, "").into_iter();
+    all.extend(views.map(|(name, select)| format!("create view {name} as {select}")));
     let by = program();
     all.push(format!(
         "insert into format (version, written_by, check_sum) values ({LAYOUT}, '{by}', {})",

@@ -12,12 +12,14 @@ pub(crate) mod verify;
 pub(crate) mod whole;
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::engine::{Beside, ContextState, index_at};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::macros::setters;
+use crate::tree::hash::hex;
 
 /// A session of a store, as it is listed.
 ///
@@ -114,6 +116,16 @@ pub struct Damage {
     pub cycle: Option<i64>,
     /// What is wrong.
     pub what: String,
+}
+
+/// What [`Store::salvage`] did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Salvaged {
+    /// The sessions that were copied, in byte order of names.
+    pub copied: Vec<String>,
+    /// Those that were not, and why.
+    pub left: Vec<(String, String)>,
 }
 
 impl Store {
@@ -225,7 +237,7 @@ impl Store {
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         // Alone, so that of two that want the same name the second finds it taken.
         self.core
-            .remove(false, |database| whole::rename(database, from, to))
+            .remove(|database| whole::rename(database, from, to))
             .map_err(|error| self.not_found(from, error))
     }
 
@@ -235,7 +247,7 @@ impl Store {
     /// `E_SESSION_NOT_FOUND`, `E_SESSION_BUSY`; those of the database.
     pub fn delete(&self, name: &str) -> Result<(), Error> {
         self.core
-            .remove(false, |database| whole::delete(database, name))
+            .remove(|database| whole::delete(database, name))
             .map_err(|error| self.not_found(name, error))?;
         open::forget(&self.open, name);
         self.core.tidy();
@@ -269,7 +281,7 @@ impl Store {
             self.core
                 .rehearse(|database| each.map(|entry| prune(database, entry)).collect())
         } else {
-            each.map(|entry| self.core.remove(false, |database| prune(database, entry)))
+            each.map(|entry| self.core.remove(|database| prune(database, entry)))
                 .collect()
         };
         let mut pruned = Pruned::default();
@@ -302,16 +314,100 @@ impl Store {
         ids: impl IntoIterator<Item = &'i str>,
     ) -> Result<Vec<String>, Error> {
         let ids: Vec<&str> = ids.into_iter().collect();
-        self.core
-            .remove(true, |database| whole::erase(database, name, &ids))
-            .map_err(|error| self.not_found(name, error))
+        let others = self
+            .core
+            .remove(|database| whole::erase(database, name, &ids))
+            .map_err(|error| self.not_found(name, error))?;
+        self.core.tidy();
+        Ok(others)
     }
 
-    /// Copies the store, as it is at one moment, to a new SQLite file, while others write.
+    /// Whether a file of the store still has what was deleted, pruned or erased by this process, because a reader holds it.
+    /// A later write of this process finishes that, and so does [`Store::vacuum`], or closing the store.
+    #[must_use]
+    pub fn has_removed_text(&self) -> bool {
+        self.core.unscrubbed.load(Ordering::Relaxed)
+    }
+
+    /// Gives all free space back, and makes what was removed unreadable in the files. Linear in the store.
     ///
     /// # Errors
-    /// The file exists, or cannot be written; those of the database.
+    /// Those of the database; a reader still holds what was removed.
+    pub fn vacuum(&self) -> Result<(), Error> {
+        self.core.home.writer()?.vacuum()?;
+        self.core.unscrubbed.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The hash of the newest commit of a session, in lower-case hex digits: it depends on all its history. `None` without
+    /// a commit. Who keeps it can have [`Store::has_tip`] say whether the commit is still there, as it was.
+    ///
+    /// # Errors
+    /// `E_SESSION_NOT_FOUND`; those of the database.
+    pub fn tip(&self, name: &str) -> Result<Option<String>, Error> {
+        Ok(self.tips(name)?.pop())
+    }
+
+    /// Whether a session has the commit of this hash, which [`Store::tip`] returned at some time. Errors as there.
+    pub fn has_tip(&self, name: &str, tip: &str) -> Result<bool, Error> {
+        let tips = self.tips(name)?;
+        Ok(tips.iter().any(|known| known.eq_ignore_ascii_case(tip)))
+    }
+
+    fn tips(&self, name: &str) -> Result<Vec<String>, Error> {
+        let read = self.core.read(|database| {
+            let entry = catalog::get(database, name)?;
+            let links = whole::links(database, entry.session, i64::MIN)?;
+            let commits = links.into_iter().filter(|link| !link.working);
+            Ok(commits
+                .filter_map(|link| Some(hex(&link.hash()?)))
+                .collect())
+        });
+        read.map_err(|error| self.not_found(name, error))
+    }
+
+    /// Copies what verifies of a damaged store to a new one: each session whose hashes hold, with all its snapshots. What
+    /// only writers keep, such as references, is not copied.
+    ///
+    /// # Errors
+    /// `to` exists, or cannot be written; the names of the sessions cannot be read.
+    pub fn salvage(&self, to: impl AsRef<Path>) -> Result<Salvaged, Error> {
+        let to = to.as_ref();
+        if to.symlink_metadata().is_ok() {
+            let exists = std::io::ErrorKind::AlreadyExists.into();
+            return Err(StoreError::Io(to.to_owned(), exists).into());
+        }
+        let target = Self::builder().open(to)?;
+        let glob = Glob::new("");
+        let listed = self.core.read(|database| catalog::list(database, &glob))?;
+        let mut salvaged = Salvaged::default();
+        for listed in listed {
+            ensure();
+            let copied = (|| {
+                let session = self.session(&listed.name)?;
+                session.history().fetch_all()?;
+                let entry = self
+                    .core
+                    .read(|database| catalog::get(database, &listed.name))?;
+                target.import(&listed.name, &session, entry.source.as_deref())
+            })();
+            match copied {
+                Ok(_) => salvaged.copied.push(listed.name),
+                Err(error) => salvaged.left.push((listed.name, error.to_string())),
+            }
+            open::forget(&self.open, salvaged.copied.last().map_or("", |name| name));
+        }
+        Ok(salvaged)
+    }
+
+    /// Verifies the store and copies it, as it is at one moment, to a new SQLite file, while others write.
+    ///
+    /// # Errors
+    /// The store is damaged: [`Store::salvage`] copies what is not; the file exists, or cannot be written; those of the database.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<(), Error> {
+        if let Some(damage) = self.verify()?.into_iter().next() {
+            return Err(StoreError::Damaged(damage.what).into());
+        }
         let mut reader = self.core.home.reader()?;
         reader.backup(to.as_ref())?;
         Ok(())

@@ -7,13 +7,13 @@ use sha2::Digest;
 
 use crate::index::{UnitKind, UnitRef};
 use crate::store::database::sql::{
-    Backend, Database, SqlValue, collect, int, ints, one_int, text, texts,
+    Backend, Database, SqlValue, collect, first, int, ints, one_int, text, texts,
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::encode::{AttrColumns, EncodedUnit, body_hash, encode};
 use crate::store::layout::rows::{attr_row, node_row};
 use crate::store::layout::schema::{self, StoreTable, list, table};
-use crate::store::layout::sums::{Finding, check_sums, holds};
+use crate::store::layout::sums::{Finding, check_sums, holds, is_closed};
 use crate::store::manage::whole::{SnapshotLink, add_units, base_hash, links, unit_changes};
 use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::load::{Placement, places, restore_unit};
@@ -297,6 +297,7 @@ pub(crate) fn session(
         Ok::<(), StoreError>(())
     };
     let session = entry.session;
+    note(closing(database, entry))?;
     note(chain(database, session))?;
     note(misplaced(database, session))?;
     note(records::attempts(database, session).map(|_| SessionFaults::new()))?;
@@ -308,6 +309,25 @@ pub(crate) fn session(
     let name = || Some(entry.name.clone());
     found.extend(wrong.into_iter().map(|(cycle, what)| (name(), cycle, what)));
     Ok(())
+}
+
+/// Whether the row of the session is what its sum says, which the newest snapshot is part of.
+/// And whether its snapshots are those that were found by their ends. Linear in them, in the index.
+pub(crate) fn closing(database: &mut dyn Database, entry: &SessionEntry) -> Result<SessionFaults> {
+    let what =
+        "the row of the session is not what its sum says, or the newest snapshots are missing";
+    let commits = "select count(*), min(seq), max(seq) from snapshot \
+         where session_id = ?1 and not working";
+    let commits = first(database, commits, &[entry.session.into()], |row| {
+        Ok((int(row, 0)?, row.int(1)?.zip(row.int(2)?)))
+    });
+    let found = |(count, ends)| count == entry.snapshots() as i64 && ends == entry.seqs;
+    let is_sound = holds(commits.map(|commits| commits.is_some_and(found)))?
+        && holds(is_closed(database, entry.session))?;
+    Ok((!is_sound)
+        .then(|| (None, what.to_owned()))
+        .into_iter()
+        .collect())
 }
 
 /// Returns the cycles where the chain of hashes differs, and how.

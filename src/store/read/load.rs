@@ -13,7 +13,7 @@ use crate::store::database::sql::{
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::decode::{Units, Wanted};
-use crate::store::layout::encode::{Order, rank};
+use crate::store::layout::encode::{Hash, Order, hashes, rank};
 use crate::store::layout::schema::{equals, is_short};
 use crate::store::write::change::IN_FORCE;
 use crate::tree::NodeClass;
@@ -22,13 +22,14 @@ use crate::tree::NodeClass;
 pub(crate) struct Placement {
     pub(crate) unit: i64,
     pub(crate) kind: UnitKind,
+    hash: Option<Hash>,
     pub(crate) order: Order,
     pub(crate) first_seq: i64,
     pub(crate) last_seq: i64,
 }
 
 const PLACE: &str = "p.unit_id, u.kind, p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, \
-     p.id, p.first_seq, p.last_seq from placement p join unit u on u.unit_id = p.unit_id";
+     p.id, p.first_seq, p.last_seq, u.hash from placement p join unit u on u.unit_id = p.unit_id";
 
 impl Placement {
     /// What a part of a tree has of its placements, which are in document order.
@@ -46,6 +47,14 @@ impl Placement {
             UnitKind::Head => part.head,
             UnitKind::Rest => part.rest,
         });
+    }
+
+    /// Refuses a unit that was read and is not what its hash says.
+    fn check_unit(&self, unit: UnitRef<'_>) -> Result<()> {
+        let id = &self.order.id;
+        let wrong = || StoreError::Damaged(format!("unit {id:?} is not what its hash says"));
+        let is_sound = self.hash == Some(hashes(unit).0);
+        is_sound.then_some(()).ok_or_else(wrong)
     }
 
     fn check_id(&self, top: &str) -> Result<()> {
@@ -67,6 +76,7 @@ fn place(row: &dyn ResultRow) -> Result<Placement> {
     Ok(Placement {
         unit: int(row, 0)?,
         kind,
+        hash: row.bytes(9)?.and_then(|hash| hash.try_into().ok()),
         order,
         first_seq: int(row, 7)?,
         last_seq: int(row, 8)?,
@@ -335,6 +345,9 @@ impl UnitCache {
             .writer
             .restore(&fresh.tree, &fresh.expires, parts, layout, meta);
         for (unit, place) in made.snapshot.units().zip(places) {
+            if fresh.starts.contains_key(&place.unit) {
+                place.check_unit(unit)?;
+            }
             self.know(place.unit, unit);
         }
         self.count(&made.snapshot);
@@ -361,7 +374,11 @@ impl UnitCache {
                 .restore_next(previous, &gone, &fresh.tree, &fresh.expires, parts, meta);
         for place in came {
             if let Some(node) = made.snapshot.find(&place.order.id) {
-                self.know(place.unit, UnitRef::containing(node));
+                let unit = UnitRef::containing(node);
+                if !self.units.contains_key(&place.unit) {
+                    place.check_unit(unit)?;
+                }
+                self.know(place.unit, unit);
             }
         }
         for output in made.merges.iter().map(|merge| &merge.output) {
@@ -495,7 +512,17 @@ pub(crate) fn part(
             parts.push(UnitPart::Gap(*gap));
         }
     }
-    Ok(unshared(&fresh, parts, places.len(), meta))
+    let made = unshared(&fresh, parts, places.len(), meta);
+    for (place, _) in places {
+        // An outline has not all of a preamble.
+        if outline && place.kind == UnitKind::Preamble {
+            continue;
+        }
+        if let Some(node) = made.find(&place.order.id) {
+            place.check_unit(UnitRef::containing(node))?;
+        }
+    }
+    Ok(made)
 }
 
 /// Units, each alone, to read their nodes: in the order given, one after the other. Linear in their rows.

@@ -10,6 +10,7 @@ pub(crate) mod words;
 #[cfg(test)]
 mod plans {
     use std::path::Path;
+    use std::time::Duration;
 
     use crate::store::database::home::{Home, HomeOptions};
     use crate::store::database::sql::{
@@ -73,8 +74,12 @@ mod plans {
             self.database.backup(to)
         }
 
-        fn scrub(&mut self) -> Result<()> {
-            self.database.scrub()
+        fn scrub(&mut self, patience: Duration) -> Result<()> {
+            self.database.scrub(patience)
+        }
+
+        fn vacuum(&mut self) -> Result<()> {
+            self.database.vacuum()
         }
     }
 

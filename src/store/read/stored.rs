@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
@@ -12,7 +12,8 @@ use crate::history::{Attempts, LoadFailure, Position, SnapshotPart, SnapshotSour
 use crate::index::{Meta, Snapshot, UnitKind};
 use crate::store::database::sql::{Database, ints, one_int};
 use crate::store::error::{Result, StoreError};
-use crate::store::read::catalog::SessionEntry;
+use crate::store::manage::verify;
+use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::load::{self, Placement, Spaced, UnitCache};
 use crate::store::write::core::Core;
 use crate::store::write::queue::lock;
@@ -26,6 +27,10 @@ pub(crate) struct Stored {
     entry: SessionEntry,
     cache: Arc<Mutex<UnitCache>>,
     parts: AtomicUsize,
+    /// Whether the chain of hashes was compared: before the first whole snapshot is read.
+    checked: AtomicBool,
+    /// The same of its ends, before a part of a snapshot is.
+    closed: AtomicBool,
 }
 
 impl Stored {
@@ -38,6 +43,8 @@ impl Stored {
             entry,
             cache: cache.unwrap_or_else(|| Arc::new(Mutex::new(UnitCache::new()))),
             parts: AtomicUsize::new(0),
+            checked: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
         }
     }
 
@@ -102,6 +109,42 @@ impl Stored {
             work(database, changed == self.entry.changed)
         });
         done.map_err(LoadFailure::from)
+    }
+
+    /// Refuses a session whose rows contradict their hashes. What lies in its units is compared as it is read. Linear in its
+    /// placements, once.
+    fn check_chain(&self, database: &mut dyn Database) -> Result<()> {
+        if self.checked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        // It may have grown since it was opened.
+        let entry = catalog::by_id(database, self.entry.session)?.ok_or_else(|| self.gone())?;
+        verify::session(database, &entry, &mut found)?;
+        let first = found.into_iter().next();
+        self.refuse(first.map(|(_, cycle, what)| (cycle, what)))?;
+        self.checked.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// As [`Self::check_chain`], of the ends of the session alone, which say what the newest snapshot is.
+    fn check_ends(&self, database: &mut dyn Database) -> Result<()> {
+        if self.closed.load(Ordering::Relaxed) || self.checked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let fault = verify::closing(database, &self.entry)?.into_iter().next();
+        self.refuse(fault)?;
+        self.closed.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn refuse(&self, fault: Option<(Option<i64>, String)>) -> Result<()> {
+        let Some((cycle, what)) = fault else {
+            return Ok(());
+        };
+        let (name, at) = (&self.entry.name, cycle.map(|cycle| format!(" @c{cycle}")));
+        let what = format!("`{name}`{}: {what}", at.unwrap_or_default());
+        Err(StoreError::Damaged(what))
     }
 
     fn meta(&self, database: &mut dyn Database, seq: i64) -> Result<Meta> {
@@ -245,7 +288,10 @@ impl SnapshotSource for Stored {
         let mut cache = lock(&self.cache);
         let start = self.seq(Position::Committed(wanted.start));
         let end = self.seq(Position::Committed(wanted.end)).saturating_sub(1);
-        self.read(|database, _| self.snapshots(database, &mut cache, start, end))
+        self.read(|database, _| {
+            self.check_chain(database)?;
+            self.snapshots(database, &mut cache, start, end)
+        })
     }
 
     fn load_working(&self) -> Result<Arc<Snapshot>, LoadFailure> {
@@ -253,6 +299,7 @@ impl SnapshotSource for Stored {
         let seq = self.seq(Position::Working);
         self.read(|database, same| {
             self.check_same(same, "the working state of ")?;
+            self.check_chain(database)?;
             let made = self.snapshots(database, &mut cache, seq, seq)?.pop();
             made.ok_or_else(|| self.gone())
         })
@@ -267,6 +314,9 @@ impl SnapshotSource for Stored {
         self.read(|database, same| {
             if position == Position::Working {
                 self.check_same(same, "the working state of ")?;
+            }
+            if same {
+                self.check_ends(database)?;
             }
             // The newest commit, or the working state after it.
             let newest = self.entry.seqs.is_none_or(|(_, last)| last <= seq);

@@ -53,7 +53,7 @@ impl Store {
     pub fn index_text(&self) -> Result<u64, Error> {
         let mut added = 0;
         loop {
-            let more = self.core.remove(false, build::index_texts)?;
+            let more = self.core.remove(build::index_texts)?;
             added += more;
             if more == 0 {
                 return Ok(added);
@@ -66,7 +66,7 @@ impl Store {
     /// # Errors
     /// Those of the database.
     pub fn drop_text_index(&self) -> Result<bool, Error> {
-        let dropped = self.core.remove(false, tables::drop_text_index)?;
+        let dropped = self.core.remove(tables::drop_text_index)?;
         if dropped {
             self.core.tidy();
         }

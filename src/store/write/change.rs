@@ -42,9 +42,21 @@ pub(crate) struct SnapshotChange {
     /// `None` of a working state.
     cycle: Option<i64>,
     meta: String,
+    /// The document's member `usage`.
+    usage: Option<String>,
 }
 
+/// The first moment that can be one of a log: times before are made from positions.
+const FIRST_NS: i64 = 31_536_000_000_000_000;
+
 impl SnapshotChange {
+    /// The time of a snapshot that is imported: that of its newest node, if its log has times.
+    fn logged_ns(&self) -> Option<i64> {
+        let nodes = self.came.iter().flat_map(|unit| &unit.nodes);
+        let newest = nodes.map(|node| node.created_at_ns).max();
+        newest.filter(|newest| *newest >= FIRST_NS)
+    }
+
     pub(crate) fn is_working(&self) -> bool {
         self.cycle.is_none()
     }
@@ -74,6 +86,7 @@ impl SnapshotChange {
             gone,
             cycle: (!meta.working).then_some(meta.cycle),
             meta: meta_text(meta),
+            usage: meta.value("usage").map(str::to_owned),
         }
     }
 }
@@ -190,7 +203,9 @@ impl SessionRows {
         newer: &Snapshot,
     ) -> Result<()> {
         let now = database.now_ns()?;
-        let written = self.write(database, &SnapshotChange::between(older, newer), now)?;
+        let change = SnapshotChange::between(older, newer);
+        let at = change.logged_ns().unwrap_or(now);
+        let written = self.write(database, &change, at)?;
         if let Some(written) = written {
             self.note(written);
         }
@@ -209,7 +224,8 @@ impl SessionRows {
         let now = database.now_ns()?;
         let mut known = KnownBodies::default();
         let mut put = |change: SnapshotChange| -> Result<()> {
-            if let Some(written) = self.put(database, &change, now, &mut known)? {
+            let at = change.logged_ns().unwrap_or(now);
+            if let Some(written) = self.put(database, &change, at, &mut known)? {
                 self.note(written);
             }
             Ok(())
@@ -282,7 +298,7 @@ impl SessionRows {
             now.into(),
             change.meta.as_str().into(),
             (&hash).into(),
-            SqlValue::Null,
+            change.usage.as_deref().into(),
             SqlValue::Null,
             SqlValue::Null,
             SqlValue::Null,

@@ -1,10 +1,10 @@
 //! An open store: its connections, its queue of commits, and who writes.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::store::database::home::Home;
-use crate::store::database::sql::{Backend, Begin, Database, transaction};
+use crate::store::database::sql::{Begin, Database, transaction};
 use crate::store::error::Result;
 use crate::store::write::queue::Queue;
 use crate::store::write::writer::{CommitStep, SessionWriter, all_fail, run};
@@ -22,7 +22,12 @@ pub(crate) struct Core {
     pub(crate) owner: String,
     /// How long a lease lasts without use.
     pub(crate) lease: Duration,
+    /// Whether the log of recent commits still has what was removed.
+    pub(crate) unscrubbed: AtomicBool,
 }
+
+/// How long a removal waits for readers, so that what it removed is in no file.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Core {
     /// Takes the right to write a session, which is made if it does not exist.
@@ -46,7 +51,11 @@ impl Core {
 
     pub(crate) fn keep_all(&self, steps: &mut [CommitStep]) -> Vec<Result<()>> {
         match self.home.writer() {
-            Ok(mut writer) => run(&mut *writer, steps),
+            Ok(mut writer) => {
+                let done = run(&mut *writer, steps);
+                self.scrub_again(&mut *writer);
+                done
+            }
             Err(error) => all_fail(steps.len(), error),
         }
     }
@@ -73,30 +82,30 @@ impl Core {
     }
 
     pub(crate) fn write<T>(&self, work: impl FnOnce(&mut dyn Database) -> Result<T>) -> Result<T> {
-        transaction(&mut *self.home.writer()?, Begin::Write, work)
-    }
-
-    /// `scrub` makes what was removed unreadable in the files too.
-    pub(crate) fn remove<T>(
-        &self,
-        scrub: bool,
-        work: impl FnOnce(&mut dyn Database) -> Result<T>,
-    ) -> Result<T> {
         let mut database = self.home.writer()?;
-        let done = transaction(&mut *database, Begin::Alone, work)?;
-        if scrub {
-            database.scrub()?;
-        }
+        let done = transaction(&mut *database, Begin::Write, work)?;
+        self.scrub_again(&mut *database);
         Ok(done)
     }
 
-    /// Empties the log of recent commits of a SQLite file after something was removed, if no process reads. Else
-    /// that happens when the last connection is closed.
+    pub(crate) fn remove<T>(&self, work: impl FnOnce(&mut dyn Database) -> Result<T>) -> Result<T> {
+        transaction(&mut *self.home.writer()?, Begin::Alone, work)
+    }
+
+    /// Makes what was removed unreadable in the files too, if no process reads. Else that is done after a later write, or
+    /// when the last connection is closed.
     pub(crate) fn tidy(&self) {
-        if let Ok(mut database) = self.home.writer()
-            && database.dialect() == Backend::Sqlite
-        {
-            let _ = database.scrub();
+        let scrubbed = self
+            .home
+            .writer()
+            .map(|mut database| database.scrub(PATIENCE));
+        let left = !matches!(scrubbed, Ok(Ok(())));
+        self.unscrubbed.store(left, Ordering::Relaxed);
+    }
+
+    fn scrub_again(&self, database: &mut dyn Database) {
+        if self.unscrubbed.load(Ordering::Relaxed) && database.scrub(Duration::ZERO).is_ok() {
+            self.unscrubbed.store(false, Ordering::Relaxed);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::store::database::sql::{Database, SqlValue, first, int, one_int, text};
 use crate::store::error::{Result, StoreError};
+use crate::store::write::process;
 use crate::support::cancel;
 use crate::support::diag::Code;
 use crate::tree::timestamp::rfc3339_of_nanos;
@@ -15,10 +16,13 @@ pub(crate) struct Lease {
     lasts: i64,
 }
 
+/// The holder, and until when; a dead process of this machine holds nothing.
 fn held(database: &mut dyn Database, session: i64) -> Result<Option<(String, i64)>> {
-    let sql = "select owner, expires_at_ns from lease where session_id = ?1";
+    let sql = "select owner, expires_at_ns, process from lease where session_id = ?1";
     first(database, sql, &[session.into()], |row| {
-        Ok((text(row, 0)?.to_owned(), int(row, 1)?))
+        let is_dead = row.text(2)?.is_some_and(process::is_dead);
+        let until = if is_dead { 0 } else { int(row, 1)? };
+        Ok((text(row, 0)?.to_owned(), until))
     })
 }
 
@@ -59,12 +63,25 @@ impl Lease {
         lasts: i64,
     ) -> Result<Self> {
         let now = database.now_ns()?;
+        if let Some((dead, 0)) = held(database, session)? {
+            let end = "update lease set expires_at_ns = 0 where session_id = ?1 and owner = ?2";
+            database.execute(end, &[session.into(), dead.as_str().into()])?;
+        }
         // One statement decides, so that of two writers at once one gets it.
-        let take = "insert into lease (session_id, owner, fence, expires_at_ns) values (?1, ?2, 1, ?3) \
-             on conflict (session_id) do update set owner = excluded.owner, fence = lease.fence + 1, \
-             expires_at_ns = excluded.expires_at_ns where lease.expires_at_ns <= ?4 returning fence";
+        let take = "insert into lease (session_id, owner, fence, expires_at_ns, process) \
+             values (?1, ?2, 1, ?3, ?5) on conflict (session_id) do update set owner = excluded.owner, \
+             fence = lease.fence + 1, expires_at_ns = excluded.expires_at_ns, process = excluded.process \
+             where lease.expires_at_ns <= ?4 returning fence";
         let until = now.saturating_add(lasts);
-        let values = [session.into(), owner.into(), until.into(), now.into()];
+        let process = process::own();
+        let process = process.as_deref();
+        let values = [
+            session.into(),
+            owner.into(),
+            until.into(),
+            now.into(),
+            process.into(),
+        ];
         let fence = one_int(database, take, &values)?;
         let Some(fence) = fence else {
             check_free(database, session, name)?;

@@ -113,7 +113,7 @@ impl Store {
         let moved = renames(sessions, &steps);
         if changes || !moved.is_empty() {
             // What is taken back may leave units that another session is about to place.
-            self.core.remove(false, |database| {
+            self.core.remove(|database| {
                 check_names(database, sessions, &steps, &moved)?;
                 rename(database, &moved)?;
                 for ((name, session), step) in sessions.iter().zip(&steps) {

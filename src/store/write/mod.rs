@@ -9,6 +9,7 @@ pub(crate) mod lease;
 pub(crate) mod ledger;
 pub(crate) mod log;
 pub(crate) mod mark;
+pub(crate) mod process;
 pub(crate) mod queue;
 pub(crate) mod records;
 pub(crate) mod writer;

@@ -11,7 +11,7 @@ use super::place::{Folder, documents, sound};
 use crate::support::random::{self, Rng};
 
 /// A store with every kind of row, in one file without a log. Returns its path.
-fn sample(folder: &Folder) -> String {
+pub(super) fn sample(folder: &Folder) -> String {
     let path = folder.file("sample.db");
     let store = Store::open(&path).unwrap();
     let builder = || Context::builder().clock(pactql::context::StepClock::new(0, 1_000_000_007));
@@ -126,7 +126,7 @@ fn readable(store: &Store) -> Result<Readable, String> {
     Ok(read)
 }
 
-fn answered(answer: &Answer) -> String {
+pub(super) fn answered(answer: &Answer) -> String {
     match answer {
         Answer::Rows(rows) => format!("{:?}", rows.to_ids()),
         Answer::Range(diff) => serde_json::to_string(diff).unwrap(),
@@ -434,7 +434,7 @@ fn a_damage_has_its_session_and_snapshot() {
         ),
         // Rows of nobody.
         (
-            "insert into lease values (99, 'nobody', 1, 0)".to_owned(),
+            "insert into lease values (99, 'nobody', 1, 0, null)".to_owned(),
             None,
             None,
         ),

@@ -506,7 +506,7 @@ const CASES: &[Case] = &[
         &[("extra", "NULL")],
         &[
             "data_n|-1|'null'|NULL|NULL|NULL|NULL",
-            "data_t|-1|'bool'|'true'|NULL|NULL|NULL",
+            "data_t|-1|'bool'|'true'|1|NULL|NULL",
             "data_x|-1|'text'|'x'|NULL|NULL|NULL",
             "data_y|-1|'text'|'12'|12|12.0|NULL",
             "data_z|-1|'text'|'1e2'|NULL|NULL|NULL",
@@ -524,7 +524,7 @@ const CASES: &[Case] = &[
             "data_l|0|'int'|'1'|1|1.0|NULL",
             "data_l|1|'text'|'a'|NULL|NULL|NULL",
             "data_l|2|'null'|NULL|NULL|NULL|NULL",
-            "data_l|3|'bool'|'true'|NULL|NULL|NULL",
+            "data_l|3|'bool'|'true'|1|NULL|NULL",
             "data_l|4|'real'|'2.5'|NULL|2.5|NULL",
             "data_l|5|'list'|NULL|NULL|NULL|NULL",
             "data_l|6|'object'|NULL|NULL|NULL|NULL",
@@ -542,7 +542,7 @@ const CASES: &[Case] = &[
         &[("extra", r#"'{"provenance":{"tool":"x"}}'"#)],
         &[
             "provenance|-1|'object'|NULL|NULL|NULL|NULL",
-            "removable|-1|'bool'|'true'|NULL|NULL|NULL",
+            "removable|-1|'bool'|'true'|1|NULL|NULL",
         ],
     ),
 ];

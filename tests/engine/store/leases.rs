@@ -229,7 +229,9 @@ fn threads_and_processes_take_turns() {
     assert_eq!(error.code(), Code::SessionBusy);
     assert!(error.to_string().contains("the child/"), "{error}");
     child.kill();
-    // Its lease has not run out.
-    assert_eq!(store.write("a").unwrap_err().code(), Code::SessionBusy);
+    // Its lease has not run out, but it is dead, and this machine knows.
+    if cfg!(target_os = "linux") {
+        add(&mut store.write("a").unwrap(), "x");
+    }
     assert_eq!(sound(&store), Ok(()));
 }

@@ -19,6 +19,7 @@ mod records;
 mod runs;
 #[cfg(all(unix, feature = "postgres"))]
 mod servers;
+mod sound;
 mod texts;
 
 #[cfg(all(unix, feature = "postgres"))]
