@@ -19,7 +19,9 @@ pub struct Search {
     /// What a text with a match contains, if that is known.
     #[cfg(feature = "store")]
     required: Option<Required>,
-    context: usize,
+    before: usize,
+    after: usize,
+    is_inverted: bool,
 }
 
 impl Search {
@@ -50,14 +52,29 @@ impl Search {
             pattern,
             #[cfg(feature = "store")]
             required: Required::from_pattern(&whole),
-            context: 0,
+            before: 0,
+            after: 0,
+            is_inverted: false,
         })
     }
 
     /// Keeps this many lines before and after each line that matches.
     #[must_use]
-    pub fn context(mut self, lines: usize) -> Self {
-        self.context = lines;
+    pub fn context(self, lines: usize) -> Self {
+        self.around(lines, lines)
+    }
+
+    /// Keeps so many lines before each line that matches, and so many after it.
+    #[must_use]
+    pub fn around(mut self, before: usize, after: usize) -> Self {
+        (self.before, self.after) = (before, after);
+        self
+    }
+
+    /// Finds the lines without a match. Each has one empty range.
+    #[must_use]
+    pub fn inverted(mut self, inverted: bool) -> Self {
+        self.is_inverted = inverted;
         self
     }
 
@@ -71,8 +88,8 @@ impl Search {
     #[cfg(feature = "store")]
     pub fn sessions(&self, store: &Store, glob: &str) -> Result<Option<Vec<String>>, Error> {
         match &self.required {
-            Some(required) => store.with_text(glob, required),
-            None => Ok(None),
+            Some(required) if !self.is_inverted => store.with_text(glob, required),
+            _ => Ok(None),
         }
     }
 
@@ -82,20 +99,28 @@ impl Search {
         let all = all.map(|line| line.strip_suffix('\r').unwrap_or(line));
         let all: Vec<&str> = all.collect();
         let matching = all.iter().enumerate();
-        let matching = matching.filter(|(_, line)| self.pattern.is_match(line));
+        let matching = matching.filter(|(_, line)| self.pattern.is_match(line) != self.is_inverted);
         let mut lines: Vec<FoundLine> = Vec::new();
         for (at, _) in matching {
             let last = lines.last().map_or(0, |last| last.number as usize);
-            let from = at.saturating_sub(self.context).max(last);
-            let end = at.saturating_add(self.context).saturating_add(1);
+            let from = at.saturating_sub(self.before).max(last);
+            let end = at.saturating_add(self.after).saturating_add(1);
             let around = all.iter().enumerate().take(end).skip(from);
             lines.extend(around.map(|(at, line)| FoundLine {
                 number: at as u64 + 1,
-                ranges: self.pattern.find_all(line).take(RANGES).collect(),
+                ranges: self.ranges(line),
                 text: (*line).to_owned(),
             }));
         }
         lines
+    }
+
+    fn ranges(&self, line: &str) -> Vec<Range<usize>> {
+        match (self.is_inverted, self.pattern.is_match(line)) {
+            (true, true) => Vec::new(),
+            (true, false) => std::iter::once(0..0).collect(),
+            (false, _) => self.pattern.find_all(line).take(RANGES).collect(),
+        }
     }
 }
 
