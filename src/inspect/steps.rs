@@ -187,11 +187,26 @@ impl Report for StepReport {
         if let Some(why) = &self.no_prefixes {
             let _ = writeln!(out, "no tokens and prefixes: {}", printable(why));
         }
+        let days = self
+            .steps
+            .iter()
+            .filter_map(|step| step.time.as_deref()?.split_once('T'));
+        let mut days = days.map(|(day, _)| printable(day));
+        let day = days.next();
+        let day = day.filter(|day| days.all(|other| other == *day));
+        if let Some(day) = &day {
+            out.insert_str(0, &format!("{day}, "));
+        }
         let mut table = TextTable::new(COLUMNS.split(','))
-            .words([0, 1, 6, 8])
+            .words([0, 6, 8])
+            .optional(&[2, 5, 3])
             .hide_empty();
+        let mut before = None;
         for step in &self.steps {
-            table.add(row(step, !one_model));
+            let model = step.call.model.as_deref();
+            let is_new = !one_model && model != before;
+            before = model.or(before);
+            table.add(row(step, day.as_deref(), model.filter(|_| is_new)));
         }
         out + &table.text(paint)
     }
@@ -272,7 +287,7 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
 
 const COLUMNS: &str = "cycle,time,tokens,counted,cached,reply,blocks,prefix,what happened";
 
-fn row(step: &Step, with_model: bool) -> [TableCell; 9] {
+fn row(step: &Step, day: Option<&str>, model: Option<&str>) -> [TableCell; 9] {
     let number = |count: Option<u64>| {
         TableCell::from(count.map_or_else(String::new, |count| count.to_string()))
     };
@@ -283,9 +298,12 @@ fn row(step: &Step, with_model: bool) -> [TableCell; 9] {
         let cause = printable(&broken.cause.text());
         happened.push(format!("prefix broken at {place}: {cause}"));
     }
-    if let Some(model) = step.call.model.as_deref().filter(|_| with_model) {
-        happened.push(printable(model));
-    }
+    happened.extend(model.map(printable));
+    let time = step.time.as_deref().map_or_else(String::new, seconds);
+    let time = match day.and_then(|day| time.strip_prefix(day)) {
+        Some(clock) => clock.trim_start().to_owned(),
+        None => time,
+    };
     let mut changes = format!("+{} -{} ~{}", step.added, step.removed, step.changed);
     if step.added + step.removed + step.changed == 0 {
         changes = "none".to_owned();
@@ -293,10 +311,7 @@ fn row(step: &Step, with_model: bool) -> [TableCell; 9] {
     let kept = step.prefix_percent.map(|percent| format!("{percent} %"));
     [
         TableCell::new(format!("@c{}", step.cycle), Some(Tint::Place)),
-        step.time
-            .as_deref()
-            .map_or_else(String::new, seconds)
-            .into(),
+        time.into(),
         number(step.tokens),
         number(step.call.input_tokens),
         number(step.call.cached_tokens),

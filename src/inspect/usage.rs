@@ -336,7 +336,7 @@ impl Usage {
             table.add(row(name, &group.used));
         }
         if self.groups.len() != 1 {
-            table.add(row("total".to_owned(), &self.total));
+            table.add_last(row("total".to_owned(), &self.total));
         }
         let mut out = table.text(paint);
         let _ = writeln!(

@@ -2,10 +2,25 @@
 
 use super::macros::names;
 use super::text::{cut, width_of};
+use std::cmp::Reverse;
 
-/// Colours text by the escape sequences of a terminal, or leaves it as it is, which is the default.
+/// How text is printed: with the escape sequences of a terminal for colours, or as it is, which is the default.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Paint(bool);
+pub struct Paint {
+    colored: bool,
+    columns: Option<usize>,
+    order: RowOrder,
+}
+
+/// Which rows of a table are printed, and in which order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RowOrder {
+    /// The title of a column by which they are sorted: numbers from the largest, words from the first.
+    pub(crate) by: Option<&'static str>,
+    pub(crate) is_reversed: bool,
+    /// At most so many, from the first.
+    pub(crate) most: Option<usize>,
+}
 
 names! {
     /// A colour by its meaning.
@@ -19,6 +34,8 @@ names! {
         Changed = "33",
         /// Snapshots and line numbers: cyan.
         Place = "36",
+        /// Notes.
+        Dim = "2",
         /// Ids and titles of columns: bold.
         Name = "1",
         /// Roles and kinds: blue.
@@ -34,11 +51,27 @@ impl Paint {
     /// With colours, or without.
     #[must_use]
     pub fn new(colored: bool) -> Self {
-        Self(colored)
+        Self {
+            colored,
+            ..Self::default()
+        }
+    }
+
+    /// No line of a table is wider, as far as its numbers allow that.
+    #[cfg(feature = "cli")]
+    pub(crate) fn columns(mut self, columns: Option<usize>) -> Self {
+        self.columns = columns;
+        self
+    }
+
+    #[cfg(feature = "cli")]
+    pub(crate) fn order(mut self, order: RowOrder) -> Self {
+        self.order = order;
+        self
     }
 
     pub(crate) fn tint(self, tint: Tint, text: &str) -> String {
-        if self.0 && !text.is_empty() {
+        if self.colored && !text.is_empty() {
             format!("\u{1b}[{}m{text}\u{1b}[0m", tint.code())
         } else {
             text.to_owned()
@@ -58,9 +91,11 @@ pub(crate) struct TextTable {
     /// Whether each column is of words.
     left: Vec<bool>,
     rows: Vec<(Vec<TableCell>, Option<u64>)>,
+    /// A row below the others, whatever their order.
+    last: Option<Vec<TableCell>>,
     hide_empty: bool,
-    /// The most columns of the terminal that a line takes.
-    fit: Option<usize>,
+    /// The columns that are left out where there is no room, in this order.
+    optional: &'static [usize],
 }
 
 pub(crate) struct TableCell {
@@ -88,8 +123,9 @@ impl TextTable {
             left: (0..titles.len()).map(|at| at == 0).collect(),
             titles,
             rows: Vec::new(),
+            last: None,
             hide_empty: false,
-            fit: None,
+            optional: &[],
         }
     }
 
@@ -110,10 +146,9 @@ impl TextTable {
         self
     }
 
-    /// Cuts cells of words, the longest ones first, so that a line takes no more columns of the terminal.
-    #[cfg(feature = "cli")]
-    pub(crate) fn fit(mut self, columns: Option<usize>) -> Self {
-        self.fit = columns;
+    /// Leaves these columns out, in this order, until the longest one has room.
+    pub(crate) fn optional(mut self, columns: &'static [usize]) -> Self {
+        self.optional = columns;
         self
     }
 
@@ -128,6 +163,11 @@ impl TextTable {
         self.rows.push((cells, None));
     }
 
+    /// Adds a row that stays below the others.
+    pub(crate) fn add_last(&mut self, cells: impl IntoIterator<Item = impl Into<TableCell>>) {
+        self.last = Some(cells.into_iter().map(Into::into).collect());
+    }
+
     pub(crate) fn add_bar(
         &mut self,
         name: String,
@@ -139,10 +179,42 @@ impl TextTable {
         self.rows.push((cells, Some(size)));
     }
 
+    /// The rows in the order that is asked for.
+    fn ordered(&self, order: RowOrder) -> Vec<&(Vec<TableCell>, Option<u64>)> {
+        let mut rows: Vec<_> = self.rows.iter().collect();
+        let titles = self.titles.iter();
+        let at = order.by.map(|by| {
+            let mut names = titles.map(|title| title.replace(' ', "-"));
+            // The first column is what the rows are of, such as `day`.
+            names.position(|name| name == by).unwrap_or(0)
+        });
+        if let Some(at) = at {
+            rows.sort_by_cached_key(|(cells, _)| {
+                let text = cells.get(at).map_or("", |cell| &cell.text);
+                (Reverse(number(text)), text.to_owned())
+            });
+        }
+        if order.is_reversed {
+            rows.reverse();
+        }
+        rows.truncate(order.most.unwrap_or(usize::MAX));
+        rows
+    }
+
     /// Makes the widest columns of words narrower until a line fits.
-    fn shrink(&self, widths: &mut [Option<usize>]) {
-        let Some(fit) = self.fit else { return };
-        let all: usize = widths.iter().flatten().map(|width| width + 2).sum();
+    fn shrink(&self, columns: Option<usize>, widths: &mut [Option<usize>]) {
+        let Some(fit) = columns else { return };
+        let sum = |widths: &[Option<usize>]| widths.iter().flatten().map(|width| width + 2).sum();
+        for at in self.optional {
+            let words = widths.iter().zip(&self.left);
+            let words = words.filter_map(|(width, left)| width.filter(|_| *left));
+            let saved = words.max().unwrap_or(0).saturating_sub(ROOMY);
+            let all: usize = sum(widths);
+            if all - saved > fit + 2 {
+                widths[*at] = None;
+            }
+        }
+        let all: usize = sum(widths);
         for _ in fit..all.saturating_sub(2) {
             let words = widths.iter_mut().zip(&self.left);
             let words = words.filter_map(|(width, left)| width.as_mut().filter(|_| *left));
@@ -158,7 +230,9 @@ impl TextTable {
         let titles = self.titles.iter();
         let titles = titles.map(|title| TableCell::new(cut(title, WIDEST), Some(Tint::Name)));
         let titles: Vec<TableCell> = titles.collect();
-        let cells = |at: usize| self.rows.iter().filter_map(move |(row, _)| row.get(at));
+        let rows = self.ordered(paint.order);
+        let shown = || rows.iter().map(|(row, _)| row).chain(&self.last);
+        let cells = |at: usize| shown().filter_map(move |row| row.get(at));
         let width = |at: usize| {
             let widest = cells(at)
                 .map(|cell| width_of(&cell.text))
@@ -168,15 +242,19 @@ impl TextTable {
             is_shown.then(|| widest.max(width_of(&titles[at].text)))
         };
         let mut widths: Vec<Option<usize>> = (0..titles.len()).map(width).collect();
-        self.shrink(&mut widths);
-        let largest = self.rows.iter().filter_map(|(_, size)| *size).max();
+        self.shrink(paint.columns, &mut widths);
+        let largest = rows.iter().filter_map(|(_, size)| *size).max();
+        let used: usize = widths.iter().flatten().map(|width| width + 2).sum();
+        let room = paint.columns.map(|all| all.saturating_sub(used) as u64);
+        let longest = room.map_or(LONGEST, |room| room.min(LONGEST));
         let mut text = String::new();
-        let rows = self.rows.iter().map(|(row, size)| (row, *size));
-        for (row, size) in std::iter::once((&titles, None)).chain(rows) {
+        let rows = rows.iter().map(|(row, size)| (row, *size));
+        let last = self.last.iter().map(|row| (row, None));
+        for (row, size) in std::iter::once((&titles, None)).chain(rows).chain(last) {
             let mut line = String::new();
             for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 let Some(width) = width else { continue };
-                let text = match self.fit {
+                let text = match paint.columns {
                     Some(_) => cut(&cell.text, *width),
                     None => cell.text.clone(),
                 };
@@ -194,7 +272,7 @@ impl TextTable {
                     line.extend([blanks, shown]);
                 }
             }
-            let bar = size.map_or(0, |size| bar(size, largest.unwrap_or(0)));
+            let bar = size.map_or(0, |size| bar(size, largest.unwrap_or(0), longest));
             line.extend(["  ", &paint.tint(Tint::Kind, &"█".repeat(bar))]);
             text.push_str(line.trim_end());
             text.push('\n');
@@ -203,29 +281,42 @@ impl TextTable {
     }
 }
 
+/// Columns are left out rather than that the longest one is cut to less.
+const ROOMY: usize = 24;
+
 /// A column of words is not cut to less.
 const NARROWEST: usize = 10;
 
-/// The length of a bar; at least one for what is not nothing.
-fn bar(size: u64, largest: u64) -> usize {
+/// What a cell with a number is sorted by: as in `1,536`, `$0.02`, `65 %`, `@c12` or `+3 -0 ~0`, in millionths.
+fn number(cell: &str) -> Option<u128> {
+    let word = cell
+        .split(' ')
+        .next()?
+        .trim_start_matches(['@', 'c', '+', '$']);
+    let (whole, part) = word.split_once('.').unwrap_or((word, ""));
+    let whole: u128 = whole.replace(',', "").parse().ok()?;
+    let part = format!("{part:0<6.6}").parse::<u128>().ok()?;
+    whole.checked_mul(1_000_000)?.checked_add(part)
+}
+
+/// The length of a bar; at least one for what is not nothing, where there is room.
+fn bar(size: u64, largest: u64, longest: u64) -> usize {
     let length = match largest {
         0 => 0,
-        largest => (u128::from(size) * u128::from(LONGEST)).div_ceil(u128::from(largest)),
+        largest => (u128::from(size) * u128::from(longest)).div_ceil(u128::from(largest)),
     };
-    // At most LONGEST.
+    // At most `longest`.
     length as usize
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Paint, TextTable, bar};
+    use super::{LONGEST, Paint, RowOrder, TextTable, bar};
 
     #[test]
     fn tables_fit() {
-        let table = |fit| {
-            let mut table = TextTable::new(["name", "title", "count"])
-                .words([1])
-                .fit(fit);
+        let table = |columns| {
+            let mut table = TextTable::new(["name", "title", "count"]).words([1]);
             table.add(
                 [
                     "a name of 20 columns",
@@ -234,7 +325,7 @@ mod tests {
                 ]
                 .map(String::from),
             );
-            table.text(Paint::default())
+            table.text(Paint::default().columns(columns))
         };
         let whole = table(None);
         let widest = |text: &str| text.lines().map(|line| line.chars().count()).max();
@@ -250,11 +341,40 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "cli")]
+    fn rows_are_ordered() {
+        let table = |order| {
+            let mut table = TextTable::new(["day", "tokens in"]);
+            for row in [["b", "900"], ["a", "1,200"], ["c", ""]] {
+                table.add(row.map(String::from));
+            }
+            table.add_last(["total", "2,100"].map(String::from));
+            let text = table.text(Paint::default().order(order));
+            let names = text.lines().filter_map(|line| line.split(' ').next());
+            names.skip(1).collect::<Vec<_>>().join(" ")
+        };
+        for (by, is_reversed, most, expected) in [
+            (None, false, None, "b a c total"),
+            (None, true, Some(1), "c total"),
+            (Some("tokens-in"), false, None, "a b c total"),
+            (Some("tokens-in"), true, None, "c b a total"),
+            (Some("name"), false, Some(2), "a b total"),
+        ] {
+            let order = RowOrder {
+                by,
+                is_reversed,
+                most,
+            };
+            assert_eq!(table(order), expected, "{order:?}");
+        }
+    }
+
+    #[test]
     fn bars_are_in_proportion() {
         for (size, largest, length) in [(0, 0, 0), (0, 9, 0), (1, 1_000, 1), (9, 9, 30), (3, 9, 10)]
         {
-            assert_eq!(bar(size, largest), length, "{size} of {largest}");
+            assert_eq!(bar(size, largest, LONGEST), length, "{size} of {largest}");
         }
-        assert_eq!(bar(u64::MAX, u64::MAX), 30);
+        assert_eq!(bar(u64::MAX, u64::MAX, LONGEST), 30);
     }
 }

@@ -184,3 +184,109 @@ fn documents_show_what_the_program_prints() {
     assert!(bless || wrong.is_empty(), "\n{wrong}");
     assert!(commands > 20, "only {commands} commands");
 }
+
+/// What people want to know of a run, the command of the cookbook that answers it, and a part of the answer. The commands
+/// are run by [`documents_show_what_the_program_prints`].
+const TASKS: &[(&str, &str, &str)] = &[
+    ("which runs there are", "sessions runs.db", "travel.openai"),
+    (
+        "which logs are in a folder",
+        "sessions logs",
+        "Prepare release",
+    ),
+    (
+        "why the name was forgotten",
+        "blame library.jsonl cb:2-1",
+        "dropped by the client",
+    ),
+    (
+        "the largest tool result",
+        "top runs.db \".cb[kind='result']\" --by block",
+        "cb:4-1",
+    ),
+    (
+        "a tool that failed",
+        "\"@* .cb[data_is_error=true]\"",
+        "error: test failed",
+    ),
+    ("a tool that was tried again", "within=0", "Edit"),
+    (
+        "calls that were made twice",
+        "tokens leap.jsonl --duplicates",
+        "cb:17-1 cb:23-1",
+    ),
+    (
+        "what compaction dropped",
+        "release.claude-code @c8 @c9 .cb",
+        "21 removed",
+    ),
+    (
+        "into which summary",
+        "blame runs.db#release.claude-code cb:14-1",
+        "cb:17-1",
+    ),
+    (
+        "where two runs part",
+        "diff fixtures/travel.openai.json other.json",
+        "equal step",
+    ),
+    (
+        "what changed in a step",
+        "release.claude-code @c3 @c4 .cb",
+        "2 added",
+    ),
+    (
+        "what the sessions cost",
+        "usage logs --by agent",
+        "$0.149877",
+    ),
+    ("totals by day", "usage runs.db --by day", "2026-04-07"),
+    (
+        "what trimming would save",
+        "--without \".cb[kind='result']\"",
+        "without",
+    ),
+    (
+        "a request as curl",
+        "--curl",
+        "curl \"https://api.openai.com",
+    ),
+    (
+        "a request as JSON",
+        "render runs.db#travel.openai --request",
+        "\"model\"",
+    ),
+    (
+        "which turn brought a text in",
+        "grep -i \"line feed\" runs.db",
+        "@c2 to @c8",
+    ),
+    ("the step that sent most", "--sort counted -n 1", "@c7"),
+    (
+        "tools that were never called",
+        "tokens --unused",
+        "cancel_booking",
+    ),
+    ("what fills a request", "--at @c7 --by kind", "result"),
+    (
+        "how often each tool is called",
+        "\".cb[kind='call']\" --by tool",
+        "Bash",
+    ),
+    ("what the subagent did", "/reviewer-1", "Neither breaks"),
+];
+
+#[test]
+fn the_cookbook_answers_what_people_want_to_know() {
+    let text = fs::read_to_string(root().join("docs/cookbook.md")).expect("the cookbook");
+    let blocks = text.split("```console\n").skip(1);
+    let blocks = blocks.filter_map(|block| block.split("```").next());
+    let runs = blocks.flat_map(|block| block.split("$ ").skip(1));
+    let runs: Vec<&str> = runs.collect();
+    for (task, command, answer) in TASKS {
+        let mut found = runs.iter().filter(|run| run.contains(command));
+        let answered = found.any(|run| run.contains(answer));
+        assert!(answered, "{task}: {command}: {answer}");
+    }
+    assert!(TASKS.len() >= 20);
+}

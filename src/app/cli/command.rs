@@ -1,10 +1,12 @@
 //! What all commands share: how they run, how results are printed and where they go.
 
-use super::options::{PrintAs, is_dumb, result_colors};
+use super::options::{PrintAs, error_colors, is_dumb, result_colors, width};
+use super::typed::help_color;
 use crate::app::present::stores::without_passwords;
 use crate::app::present::{Exit, Failure, answer};
 use crate::support::cancel::check;
-use crate::support::table::Paint;
+use crate::support::diag;
+use crate::support::table::{Paint, RowOrder, Tint};
 use crate::tree::Limits;
 use clap::ColorChoice;
 use serde::Serialize;
@@ -20,6 +22,8 @@ pub(super) struct Invocation {
     /// How the result is printed, if the command line says so.
     pub(super) format: Option<PrintAs>,
     pub(super) color: ColorChoice,
+    /// The rows of tables: which, and in which order.
+    pub(super) order: RowOrder,
     /// The largest input that is read.
     pub(super) limits: Limits,
     /// How long each call may take that a server answers.
@@ -34,6 +38,11 @@ pub(super) trait RunCommand {
         &[PrintAs::Text, PrintAs::Json]
     }
 
+    /// Which rows of a table the options ask for.
+    fn order(&self) -> RowOrder {
+        RowOrder::default()
+    }
+
     /// Whether `--timeout` is for each call that the command answers, not for the command.
     fn answers_calls(&self) -> bool {
         false
@@ -45,16 +54,10 @@ impl Invocation {
         self.format == Some(PrintAs::Json)
     }
 
-    /// The same of commands that print JSON away from a terminal unless text is asked for.
-    pub(super) fn is_json_in_pipe(&self) -> bool {
-        match self.format {
-            None => !io::stdout().is_terminal(),
-            Some(format) => format == PrintAs::Json,
-        }
-    }
-
+    /// How text is printed: its colours, the width of tables, and the order of their rows.
     pub(super) fn paint(&self) -> Paint {
-        result_colors(self.color)
+        let paint = result_colors(self.color);
+        paint.columns(width()).order(self.order)
     }
 
     /// Prints a result as one line of JSON if that is asked for, else as text.
@@ -97,9 +100,13 @@ pub(super) fn stream(
     Ok(Exit::Ok)
 }
 
-/// Writes on standard error, without the passwords of stores. There is nowhere to report a failure to do so.
+/// Writes on standard error, without the passwords of stores; a note is dim. There is nowhere to report a failure to do so.
 pub(super) fn say(text: &str) {
     let text = without_passwords(text);
+    let is_note =
+        text.starts_with("note: ") && error_colors(help_color()) == diag::ColorChoice::Always;
+    let dim = |line: &str| Paint::new(is_note).tint(Tint::Dim, line) + "\n";
+    let text: String = text.lines().map(dim).collect();
     let _ = io::stderr().write_all(text.as_bytes());
 }
 

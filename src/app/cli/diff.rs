@@ -81,7 +81,7 @@ impl RunCommand for DiffArgs {
             && is_snapshot(b)
             && !rest.iter().any(|word| is_file(word))
         {
-            words.splice(0..0, sessions::or_newest(Vec::new(), with.limits)?);
+            words.splice(0..0, sessions::or_newest(&[], with.limits)?);
         }
         match &words[..] {
             [session, a, b, rest @ ..] if rest.len() < 2 && is_snapshot(a) | is_snapshot(b) => {
@@ -131,7 +131,7 @@ impl DiffArgs {
             // An invalid selector is reported before anything is read.
             engine.prepare(selector)?;
         }
-        let json = with.is_json_in_pipe();
+        let json = with.is_json();
         // Text always shows changed contents.
         let options = DiffOptions {
             moves: self.moves,
@@ -160,7 +160,7 @@ impl DiffArgs {
         let (_, newer) = open(second)?;
         let found = across(&older, &newer, &self.contents());
         let places = [(first.0, older), (second.0, newer)];
-        print_as(with.is_json_in_pipe(), &found, || {
+        print_as(with.is_json(), &found, || {
             text_across(&found, &places, with.paint())
         })
     }
@@ -181,7 +181,7 @@ impl DiffArgs {
         for other in opened {
             let divergence = run.divergence(&Run::new(&other.session)?, &self.contents());
             let sessions = [&*first.name, &*other.name];
-            if with.is_json_in_pipe() {
+            if with.is_json() {
                 let pair = RunPair {
                     sessions,
                     divergence,
@@ -560,9 +560,10 @@ fn marked(older: &str, newer: &str, paint: Paint) -> Option<String> {
 /// fields that changed and, if they are short, their values before and after; and why it went (expired, pruned, compacted into
 /// which summary, removed, replaced, dropped by the client), as far as the session says. The working state comes last.
 #[derive(Args, Debug)]
+#[command(allow_missing_positional = true)]
 pub(super) struct BlameArgs {
-    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
-    session: String,
+    /// The session: a file, a directory, `STORE#name`, or `-` for standard input [default: the newest, as of `show`].
+    session: Option<String>,
     /// The id of the node.
     #[arg(allow_hyphen_values = true)]
     id: String,
@@ -570,37 +571,39 @@ pub(super) struct BlameArgs {
 
 impl RunCommand for BlameArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let session = sessions::open(&self.session, with.limits)?;
+        let id = &*self.id;
+        if self.session.is_none() && is_file(id) {
+            let ids = format!("pactql select {} \"@* *\" --format ids", quoted(id));
+            return Err(Failure::usage("`blame` needs the id of a node").with_help(ids));
+        }
+        let name = sessions::one_or_newest(self.session.as_ref(), with.limits)?;
+        let session = sessions::open(&name, with.limits)?;
         session.moment().fetch_all()?;
         let of = |id: &str| blame(&session.moment(), id);
         // As in a selector of the edition v0.1, an id may have a `#`.
-        let plain = || self.id.strip_prefix('#').and_then(of);
-        let life = of(&self.id).or_else(plain);
-        let life = life.ok_or_else(|| self.unknown(&session))?;
-        print_as(with.is_json_in_pipe(), &life, || {
-            events(&life, with.paint())
-        })
+        let plain = || id.strip_prefix('#').and_then(of);
+        let life = of(id).or_else(plain);
+        let life = life.ok_or_else(|| unknown(&name, id, &session))?;
+        print_as(with.is_json(), &life, || events(&life, with.paint()))
     }
 }
 
-impl BlameArgs {
-    fn unknown(&self, session: &Session) -> Failure {
-        let name = quoted(&self.session);
-        let found = Engine::new().rows(session, "@* *").ok();
-        let ids = found.iter().flat_map(|found| found.nodes());
-        let ids: Vec<&str> = ids.take(MOST_IDS).map(|node| node.id()).collect();
-        let failure = if is_selector(&self.id) {
-            Failure::usage("`blame` takes the id of a node, not a selector")
-        } else {
-            let id = output::printable(&self.id);
-            Failure::value(format!("no snapshot has a node with the id `{id}`"))
-        };
-        let ending = format!(":{}", self.id);
-        let ends = ids.iter().find(|id| id.ends_with(&ending)).copied();
-        match ends.or_else(|| nearest_at(LIKENESS, &self.id, ids)) {
-            Some(near) => failure.with_help(format!("did you mean `{near}`?")),
-            None => failure.with_help(format!("pactql select {name} \"@* *\" --format ids")),
-        }
+fn unknown(name: &str, id: &str, session: &Session) -> Failure {
+    let name = quoted(name);
+    let found = Engine::new().rows(session, "@* *").ok();
+    let ids = found.iter().flat_map(|found| found.nodes());
+    let ids: Vec<&str> = ids.take(MOST_IDS).map(|node| node.id()).collect();
+    let failure = if is_selector(id) {
+        Failure::usage("`blame` takes the id of a node, not a selector")
+    } else {
+        let id = output::printable(id);
+        Failure::value(format!("no snapshot has a node with the id `{id}`"))
+    };
+    let ending = format!(":{id}");
+    let ends = ids.iter().find(|id| id.ends_with(&ending)).copied();
+    match ends.or_else(|| nearest_at(LIKENESS, id, ids)) {
+        Some(near) => failure.with_help(format!("did you mean `{near}`?")),
+        None => failure.with_help(format!("pactql select {name} \"@* *\" --format ids")),
     }
 }
 

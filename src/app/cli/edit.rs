@@ -19,7 +19,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use std::fmt::Write;
 
-/// Change a session: add, update, remove and commit nodes.
+/// How is a session changed? Adds, updates, removes and commits nodes.
 #[derive(Args, Debug)]
 pub(super) struct EditArgs {
     #[command(subcommand)]

@@ -1,7 +1,7 @@
 //! `pactql export`: snapshots in canonical bytes, and sessions of stores as files. `pactql render`: a snapshot as the
 //! request that a model is sent.
 
-use super::command::{Invocation, RunCommand, stream};
+use super::command::{Invocation, RunCommand, print, say, stream};
 use super::input;
 use super::options::FormArgs;
 use super::sessions::{self, SnapshotArgs, open_store};
@@ -10,7 +10,8 @@ use crate::app::present::stores::{Access, StoreAddress, none_of};
 use crate::app::present::{Exit, Failure, counted};
 use crate::engine::sent;
 use crate::history::Session;
-use crate::inspect::came_in_as;
+use crate::inspect::{Call, came_in_as};
+use crate::json::{get, members};
 use crate::logs::file::write_kept;
 use crate::logs::{write_document, write_session};
 use crate::render::{Provider, RenderError, Source, Thread, request, write_request};
@@ -20,7 +21,7 @@ use clap::Args;
 use std::io::{self, Write};
 use std::path::{Component, Path};
 
-/// Write snapshots as canonical documents, or sessions as files.
+/// How is a session written to a file? As canonical documents of its snapshots.
 ///
 /// One snapshot is one JSON document. `--jsonl` writes the whole session, one snapshot a line: as
 /// its difference to the previous snapshot if that is shorter. Exporting an export gives the same
@@ -182,13 +183,16 @@ pub(super) struct RenderArgs {
     /// What was sent in the snapshot's cycle: without the reply.
     #[arg(long)]
     request: bool,
+    /// A `curl` command that sends the request, with the key from the environment.
+    #[arg(long)]
+    curl: bool,
 }
 
 impl RunCommand for RenderArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let (session, snapshot) = self.place.open(with.limits)?;
         let thread: Thread;
-        let source = if self.request {
+        let source = if self.request || self.curl {
             session.history().fetch_attempts()?;
             thread = sent(&session.history(), &snapshot);
             Source::from(&thread)
@@ -197,6 +201,13 @@ impl RunCommand for RenderArgs {
         };
         let form = self.form.provider.or_else(|| came_in_as(&snapshot));
         let provider = form.unwrap_or_default();
+        if provider == Provider::Thread && self.curl {
+            return Err(
+                Failure::usage("the session did not come in as requests of an API").with_help(
+                    "`--as` says which: openai, openai-responses, anthropic, gemini or bedrock",
+                ),
+            );
+        }
         if provider == Provider::Thread {
             // Every tree has a thread, so it can be written while it is made.
             return stream(|out| match write_request(source, provider, out) {
@@ -209,6 +220,58 @@ impl RunCommand for RenderArgs {
             let help = error.help().unwrap_or_default().to_owned();
             Failure::plain(Exit::Input, error.to_string()).with_help(help)
         })?;
-        stream(|out| out.write_all(text.as_bytes()))
+        if !self.curl {
+            return stream(|out| out.write_all(text.as_bytes()));
+        }
+        let model = Call::from_snapshot(&snapshot).model;
+        print(&curl(provider, model.as_deref(), text.trim_end()))
     }
+}
+
+/// The command that sends a request. Says what the API needs and the request does not have.
+fn curl(provider: Provider, model: Option<&str>, body: &str) -> String {
+    let known = members(body);
+    let in_path = model.unwrap_or("MODEL");
+    let (url, key, needs) = match provider {
+        Provider::Anthropic => (
+            "https://api.anthropic.com/v1/messages".to_owned(),
+            "-H \"x-api-key: $ANTHROPIC_API_KEY\" -H \"anthropic-version: 2023-06-01\"",
+            &["model", "max_tokens"][..],
+        ),
+        Provider::Gemini => (
+            format!(
+                "https://generativelanguage.googleapis.com/v1beta/models/{in_path}:generateContent"
+            ),
+            "-H \"x-goog-api-key: $GEMINI_API_KEY\"",
+            &[""; 0][..],
+        ),
+        Provider::Bedrock => (
+            format!("https://bedrock-runtime.$AWS_REGION.amazonaws.com/model/{in_path}/converse"),
+            "-H \"Authorization: Bearer $AWS_BEARER_TOKEN_BEDROCK\"",
+            &[""; 0][..],
+        ),
+        Provider::OpenAiResponses => (
+            "https://api.openai.com/v1/responses".to_owned(),
+            "-H \"Authorization: Bearer $OPENAI_API_KEY\"",
+            &["model"][..],
+        ),
+        _ => (
+            "https://api.openai.com/v1/chat/completions".to_owned(),
+            "-H \"Authorization: Bearer $OPENAI_API_KEY\"",
+            &["model"][..],
+        ),
+    };
+    let has = |name: &&&str| get(&known, name).is_none();
+    let missing = needs.iter().filter(has).copied();
+    let missing: Vec<&str> = missing
+        .chain(url.contains("MODEL").then_some("MODEL"))
+        .collect();
+    if !missing.is_empty() {
+        let missing = missing.join(" and ");
+        say(&format!(
+            "note: the API needs {missing}, which the session does not have\n"
+        ));
+    }
+    let body = body.replace('\'', "'\\''");
+    format!("curl \"{url}\" {key} -H \"content-type: application/json\" -d '{body}'\n")
 }

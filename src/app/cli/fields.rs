@@ -1,6 +1,7 @@
 //! `fields`, and the completion of command lines in a shell, which proposes the words of the session that is named.
 
 use super::command::{Invocation, RunCommand, stream};
+use super::options::{OrderArgs, RowOrder};
 use super::sessions::{Opened, SessionsArgs};
 use super::words::{exists, reads_as_selector};
 use crate::app::present::sessions::{FileContents, in_folder, session_of};
@@ -27,12 +28,19 @@ use std::time::Duration;
 /// once. Of all sessions of a store the database counts, and none is loaded. Without a session, of all logs that
 /// agents keep on this machine.
 #[derive(Args, Debug)]
+#[command(mut_arg("sort", |sort| sort.value_parser(["name", "nodes", "values"])))]
 pub(super) struct FieldsArgs {
     #[command(flatten)]
     sessions: SessionsArgs,
+    #[command(flatten)]
+    order: OrderArgs,
 }
 
 impl RunCommand for FieldsArgs {
+    fn order(&self) -> RowOrder {
+        self.order.get()
+    }
+
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let fields = RefCell::new(Fields::default());
         let add = |opened: &Opened| {
@@ -56,7 +64,7 @@ impl RunCommand for FieldsArgs {
     }
 }
 
-/// Print a completion script for a shell.
+/// How does a shell complete commands? Prints a script for it.
 #[derive(Args, Debug)]
 pub(super) struct CompletionsArgs {
     /// The shell.

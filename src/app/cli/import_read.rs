@@ -30,7 +30,7 @@ use std::io::{self, Read as _, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Make sessions of the logs of agents; into a store also of files of sessions, and of other stores.
+/// How does a log become a session? Reads the logs of agents; into a store also of files of sessions, and of other stores.
 ///
 /// The format is found by content. A provider call is a cycle, and a reply ends a turn; messages
 /// after the last reply are the working state. A report on standard error counts what was

@@ -2,12 +2,13 @@
 
 use super::command::{Invocation, RunCommand, print, say};
 use super::folders::LogSource;
-use super::options::width;
+use super::known::{KnownLogs, KnownSession};
+use super::options::OrderArgs;
 use super::output::{clean, counted, printable, snapshot_label};
 use super::reports::append;
 use super::sessions::{
     Opened, SessionsArgs, ending_name, ending_of_session, ending_text, newest_logs, open_store,
-    or_newest, own_sessions,
+    or_newest,
 };
 use super::typed;
 use super::words::quoted;
@@ -17,9 +18,8 @@ use crate::app::present::stores::{
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
-use crate::inspect::{Prices, Usage, UsageBy, time_of};
 use crate::store::SessionInfo;
-use crate::support::table::{TableCell, TextTable, Tint};
+use crate::support::table::{RowOrder, TableCell, TextTable, Tint};
 use crate::support::text::amount;
 use crate::tree::NodeClass;
 use crate::tree::timestamp::rfc3339_of_nanos;
@@ -41,6 +41,10 @@ const SHOWN_DEPTHS: usize = 12;
 /// of their names, and none is opened. Without a session, the ten newest that agents keep on this machine, with what
 /// they used. `-v` counts the nodes of one snapshot by class, role, kind and depth, and says how large the session is.
 #[derive(Args, Debug)]
+#[command(mut_arg("sort", |sort| sort.value_parser([
+    "name", "snapshots", "cycle", "committed", "title", "project", "agent", "model", "source",
+    "parent", "when", "steps", "tokens", "cost", "session",
+])))]
 pub(super) struct ListArgs {
     #[command(flatten)]
     sessions: SessionsArgs,
@@ -55,13 +59,19 @@ pub(super) struct ListArgs {
     /// Exit with code 8 if there are none.
     #[arg(long)]
     fail_if_empty: bool,
+    #[command(flatten)]
+    order: OrderArgs,
 }
 
 impl RunCommand for ListArgs {
+    fn order(&self) -> RowOrder {
+        self.order.get()
+    }
+
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         if self.verbose {
             let mut out = String::new();
-            let names = or_newest(self.sessions.sessions.clone(), with.limits)?;
+            let names = or_newest(&self.sessions.sessions, with.limits)?;
             self.sessions.each_of(&names, None, with, |opened| {
                 let (json, text) = described(opened, self.at.as_deref())?;
                 append(opened, with, &[json], || text, &mut out)
@@ -170,60 +180,52 @@ const RECENT: usize = 10;
 
 /// The newest sessions of the agents of this machine, with what they used.
 fn recent(files: &[LogSource], with: &Invocation) -> Result<Exit, Failure> {
-    let logs = files
-        .iter()
-        .map(|file| (file, own_sessions(file, with.limits)));
-    let logs = logs
-        .filter(|(_, sessions)| !sessions.is_empty())
-        .take(RECENT);
-    let mut found = Vec::new();
-    for (file, session) in logs.flat_map(|(file, all)| all.into_iter().map(move |one| (file, one)))
-    {
-        let mut usage = Usage::new(UsageBy::Session, Prices::default());
-        usage.add(&file.path, &session)?;
-        let history = session.history();
-        let newest = history.latest();
-        let when = newest.and_then(|newest| time_of(newest));
-        let [title, project, ..] = about_of(newest.and_then(|newest| newest.meta().value("meta")));
-        let steps = history.committed().len();
-        found.push((when, &file.path, title, project, steps, usage.total));
+    let most = with.order.most.unwrap_or(RECENT);
+    let mut logs = KnownLogs::new(with.limits);
+    let mut known = Vec::new();
+    for some in files.chunks(RECENT) {
+        if known.len() >= most {
+            break;
+        }
+        known.extend(some.iter().zip(logs.of(some)));
     }
-    found.sort_by_key(|(when, path, ..)| (Reverse(when.clone()), *path));
-    found.truncate(RECENT);
+    logs.keep(files);
+    let found = known.iter();
+    let found = found.flat_map(|(file, all)| all.iter().map(|one| (&file.path, one)));
+    let mut found: Vec<(&String, &KnownSession)> = found.collect();
+    found.sort_by_key(|(path, one)| (Reverse(&one.when), *path));
+    found.truncate(most);
     if with.is_json() {
-        let lines = found
-            .iter()
-            .map(|(when, path, title, project, steps, used)| {
-                let line = json!({
-                    "name": path, "title": title, "project": project, "when": when, "steps": steps,
-                    "used": used,
-                });
-                format!("{line}\n")
+        let lines = found.iter().map(|(path, one)| {
+            let line = json!({
+                "name": path, "title": one.title, "project": one.project, "when": one.when,
+                "steps": one.steps, "used": one.used,
             });
+            format!("{line}\n")
+        });
         return print(&lines.collect::<String>());
     }
     let titles = "when project title steps tokens cost session";
-    let table = TextTable::new(titles.split(' ')).words([0, 1, 2, 6]);
-    let mut table = table.hide_empty().fit(width());
-    for (when, path, title, project, steps, used) in &found {
-        let when = when.as_deref().unwrap_or_default();
-        let has_price = used.requests > used.unpriced + used.uncounted;
-        let cost = has_price.then(|| used.nano_dollars.to_string());
+    let table = TextTable::new(titles.split(' ')).words([1, 2, 6]);
+    let mut table = table.numbers([0]).hide_empty();
+    for (path, one) in &found {
+        let [when, project, title, cost] =
+            [&one.when, &one.project, &one.title, &one.cost].map(|text| text.as_deref());
+        let when = when.unwrap_or_default();
         let cells = [
             when.chars().take(16).collect::<String>().replace('T', " "),
-            printable(project.as_deref().unwrap_or_default()),
-            clean(title.as_deref().unwrap_or_default(), 40),
-            steps.to_string(),
-            amount(used.input_tokens.saturating_add(used.output_tokens)),
-            cost.unwrap_or_default(),
+            printable(project.unwrap_or_default()),
+            clean(title.unwrap_or_default(), 40),
+            one.steps.to_string(),
+            amount(one.tokens),
+            cost.unwrap_or_default().to_owned(),
             printable(path),
         ];
         table.add(cells.map(TableCell::from));
     }
     let path = found
         .first()
-        .map(|(_, path, ..)| quoted(path))
-        .unwrap_or_default();
+        .map_or_else(String::new, |(path, _)| quoted(path));
     print(&format!(
         "{}\npactql steps {path}\npactql show {path} latest\npactql usage --by project\n",
         table.text(with.paint())
@@ -240,7 +242,7 @@ fn table(listed: &[Listed]) -> TextTable {
     let text = |text: Option<&str>| text.map(printable).unwrap_or_default();
     let titles = "name snapshots cycle working committed title project agent model source parent";
     let table = TextTable::new(titles.split(' ')).words(2..11);
-    let mut table = table.hide_empty().fit(width());
+    let mut table = table.optional(&[9, 10, 3, 2, 7, 8, 4, 6]).hide_empty();
     for Listed { info, about } in listed {
         let cycle = info.cycle.map(|cycle| format!("@c{cycle}"));
         let cells = [

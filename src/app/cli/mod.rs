@@ -21,6 +21,7 @@ mod import_read;
 mod import_store;
 mod input;
 mod interrupt;
+mod known;
 mod list;
 mod operands;
 mod options;
@@ -44,11 +45,11 @@ pub use bench::CountingAllocator;
 use crate::app::present::Failure;
 use crate::tree::Limits;
 use clap::error::ErrorKind;
-use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use command::{Invocation, RunCommand, say, stream};
 use options::{PrintAs, bytes, error_colors};
 use std::ffi::OsString;
-use typed::words;
+use typed::{asks_for, help_color, words};
 
 const EXAMPLES: &str = include_str!("examples.txt");
 
@@ -151,7 +152,7 @@ commands! {
     Man(ManArgs),
 }
 
-/// Print the manual page of the program or of a command.
+/// How is a command used? Prints its manual page, or that of the program.
 #[derive(clap::Args, Debug)]
 struct ManArgs {
     /// The command, such as `select` or `context resolve` [default: the program].
@@ -198,10 +199,14 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Err(error) => return refuse(&error),
     };
     let command = cli.command.get();
-    let named = cli.format.filter(|format| *format != PrintAs::Auto);
     let with = Invocation {
-        format: if cli.json { Some(PrintAs::Json) } else { named },
+        format: if cli.json {
+            Some(PrintAs::Json)
+        } else {
+            cli.format
+        },
         color: cli.color,
+        order: command.order(),
         limits: Limits {
             max_input: cli.max_input,
         },
@@ -245,24 +250,6 @@ fn run_as(command: &dyn RunCommand, with: &Invocation) -> Result<Exit, Failure> 
         )));
     }
     command.run(with)
-}
-
-/// Whether the arguments, which may not parse, give an option this value.
-fn asks_for(option: &str, value: &str) -> bool {
-    let words = words();
-    words
-        .iter()
-        .any(|word| word.split_once('=') == Some((option, value)))
-        || words
-            .windows(2)
-            .any(|pair| pair[0] == option && pair[1] == value)
-}
-
-/// When the help is coloured: it is printed before the arguments are known.
-fn help_color() -> ColorChoice {
-    let mut all = ColorChoice::value_variants().iter().copied();
-    all.find(|color| asks_for("--color", &color.to_string()))
-        .unwrap_or_default()
 }
 
 fn report(failure: &Failure, json: bool, color: ColorChoice) {

@@ -24,6 +24,7 @@ pub(super) fn split<'a>(
         [names @ .., last] if !names.is_empty() && !is_in(names) && !is_file(last) => {
             Ok((names, std::slice::from_ref(last)))
         }
+        [only] if is_selector(only) => Ok((&[], arguments)),
         [names @ .., last] if is_in(names) && !is_selector(last) && !is_file(last) => {
             let message = format!("a selector is one argument, in quotes; `{last}` is one more");
             Err(Failure::usage(message)

@@ -6,7 +6,7 @@ use crate::inspect::Tokenizer;
 use crate::query::ir::Edition;
 use crate::render::Provider;
 use crate::support::diag;
-pub(super) use crate::support::table::{Paint, Tint};
+pub(super) use crate::support::table::{Paint, RowOrder, Tint};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, ValueEnum};
 use std::io::IsTerminal;
@@ -43,11 +43,45 @@ pub(super) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
+/// The rows of a list.
+#[derive(Args, Debug)]
+pub(super) struct OrderArgs {
+    /// Only the first N rows.
+    #[arg(
+        short = 'n',
+        value_name = "N",
+        conflicts_with = "json",
+        help_heading = "Rows"
+    )]
+    number: Option<usize>,
+    /// Sort by a column: numbers from the largest, words from the first.
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        conflicts_with = "json",
+        help_heading = "Rows"
+    )]
+    sort: Option<String>,
+    /// The other way round.
+    #[arg(long, conflicts_with = "json", help_heading = "Rows")]
+    reverse: bool,
+}
+
+impl OrderArgs {
+    pub(super) fn get(&self) -> RowOrder {
+        // A name is needed as long as the program runs.
+        let leak = |name: &String| &*Box::leak(name.clone().into_boxed_str());
+        RowOrder {
+            by: self.sort.as_ref().map(leak),
+            is_reversed: self.reverse,
+            most: self.number,
+        }
+    }
+}
+
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum PrintAs {
-    /// Text on a terminal; away from it what the command prints for programs.
-    Auto,
     /// Text for people.
     Text,
     /// JSON, for errors on standard error too.

@@ -4,9 +4,10 @@
 //! `crate::inspect`.
 
 use super::command::{Invocation, RunCommand, page, print, say};
-use super::options::{FormArgs, PrintAs, TokenizerArgs, named};
+use super::options::{FormArgs, OrderArgs, PrintAs, TokenizerArgs, named};
 use super::sessions::{InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs, or_newest};
-use super::words::{is_file, is_selector};
+use super::typed::retyped;
+use super::words::{exists, is_file};
 use super::{input, operands};
 use crate::app::present::{Exit, Failure, answer, counted, printable};
 use crate::engine::{Engine, Log, LogEntry};
@@ -18,7 +19,7 @@ use crate::inspect::{
 };
 use crate::store::Store;
 use crate::support::diag::Error;
-use crate::support::table::{Paint, TableCell, TextTable, Tint};
+use crate::support::table::{Paint, RowOrder, TableCell, TextTable};
 use crate::support::text::amount;
 use clap::Args;
 use serde::Serialize;
@@ -88,6 +89,7 @@ fn report<R: Report>(
 /// its definition. Images are not counted, and their number is given. The provider's own count is beside it, if
 /// the session has it. `--unused` and `--duplicates` list what was sent in vain.
 #[derive(Args, Debug)]
+#[command(mut_arg("sort", |sort| sort.value_parser(["name", "bytes", "blocks", "provider-in", "requests", "sent", "cached", "cost"])))]
 pub(super) struct TokensArgs {
     #[command(flatten)]
     inspected: InspectedArgs,
@@ -109,16 +111,22 @@ pub(super) struct TokensArgs {
     tokenizer: TokenizerArgs,
     #[command(flatten)]
     prices: PriceArgs,
+    #[command(flatten)]
+    order: OrderArgs,
 }
 
 impl RunCommand for TokensArgs {
+    fn order(&self) -> RowOrder {
+        self.order.get()
+    }
+
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let default = if self.unused {
             Part::all()
         } else {
             Part::default()
         };
-        let (sessions, mut part) = self.inspected.split(default, with)?;
+        let (sessions, mut part) = self.inspected.split(None, default, with)?;
         if let Some(selector) = &self.without {
             part = part.only(selector);
         }
@@ -156,6 +164,7 @@ impl RunCommand for TokensArgs {
 /// that the provider counted (of them cached ones) and of the reply, the blocks added, removed and changed, how
 /// much of the request before a prompt cache can reuse, and what happened. `--changes` only counts, newest first.
 #[derive(Args, Debug)]
+#[command(mut_arg("sort", |sort| sort.value_parser(["cycle", "time", "tokens", "counted", "cached", "reply", "prefix"])))]
 pub(super) struct StepsArgs {
     #[command(flatten)]
     inspected: InspectedArgs,
@@ -169,17 +178,23 @@ pub(super) struct StepsArgs {
     tokenizer: TokenizerArgs,
     /// Print the cycles, and then each that comes as the session grows, until interrupted. A cycle that grows after it was
     /// printed is printed again.
-    #[arg(long, conflicts_with_all = ["changes", "at", "over", "since", "until", "meta"])]
+    #[arg(long, conflicts_with_all = ["changes", "at", "over", "since", "until", "meta", "number", "sort", "reverse"])]
     follow: bool,
     /// Print long text on a terminal at once.
     #[arg(long)]
     no_pager: bool,
+    #[command(flatten)]
+    order: OrderArgs,
 }
 
 impl RunCommand for StepsArgs {
+    fn order(&self) -> RowOrder {
+        self.order.get()
+    }
+
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let (sessions, part) = self.inspected.split(Part::default(), with)?;
-        if (self.changes || self.follow) && !part.time().is_empty() {
+        let (sessions, part) = self.inspected.split(None, Part::default(), with)?;
+        if (self.changes || self.follow) && self.inspected.has_time()? {
             let option = if self.changes {
                 "--changes"
             } else {
@@ -303,20 +318,19 @@ impl Report for LogReport {
         let mut table = TextTable::new(titles).words([1, 6]);
         for entry in entries {
             let counts = [
-                (entry.added, "+", Tint::Added),
-                (entry.removed, "-", Tint::Removed),
-                (entry.changed, "~", Tint::Changed),
+                (entry.added, "+"),
+                (entry.removed, "-"),
+                (entry.changed, "~"),
             ];
             let cells = [
                 entry.label.clone(),
                 format!("@c{}", entry.cycle),
                 entry.matches.to_string(),
             ];
-            let signed = counts.map(|(count, sign, _)| format!("{sign}{count}"));
+            let signed = counts.map(|(count, sign)| format!("{sign}{count}"));
             // At least one sign for each kind of change that occurs.
-            let bar = counts.map(|(count, sign, tint)| {
-                let length = (count * BAR.min(largest)).div_ceil(largest.max(1));
-                paint.tint(tint, &sign.repeat(length))
+            let bar = counts.map(|(count, sign)| {
+                sign.repeat((count * BAR.min(largest)).div_ceil(largest.max(1)))
             });
             let cells = cells.into_iter().chain(signed).map(TableCell::from);
             table.add(cells.chain([bar.concat().into()]));
@@ -325,7 +339,7 @@ impl Report for LogReport {
     }
 }
 
-const BAR: usize = 40;
+const BAR: usize = 24;
 
 /// How much of each request can a prompt cache reuse, and what broke it?
 ///
@@ -350,7 +364,7 @@ pub(super) struct PrefixArgs {
 
 impl RunCommand for PrefixArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let (sessions, part) = self.inspected.split(Part::default(), with)?;
+        let (sessions, part) = self.inspected.split(None, Part::default(), with)?;
         let options = ReportOptions::new(part)
             .tokenizer(self.tokenizer.tokenizer)
             .provider(self.form.provider)
@@ -392,7 +406,7 @@ impl RunCommand for ShowArgs {
 
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let engine = Engine::new();
-        let (sessions, part) = self.inspected.split(Part::default(), with)?;
+        let (sessions, part) = self.inspected.split(None, Part::default(), with)?;
         let options = ReportOptions::new(part)
             .before_reply(self.before_reply)
             .full(self.full)
@@ -430,6 +444,7 @@ impl RunCommand for ShowArgs {
 /// reply, by model, project, session or agent. A response that several sessions have, as that of a resumed one, is
 /// counted once. Without a session, of all logs that agents keep on this machine.
 #[derive(Args, Debug)]
+#[command(mut_arg("sort", |sort| sort.value_parser(["name", "requests", "tokens-in", "cached", "cache-writes", "tokens-out", "cost"])))]
 pub(super) struct UsageCommand {
     #[command(flatten)]
     sessions: SessionsArgs,
@@ -439,9 +454,15 @@ pub(super) struct UsageCommand {
     by: UsageBy,
     #[command(flatten)]
     prices: PriceArgs,
+    #[command(flatten)]
+    order: OrderArgs,
 }
 
 impl RunCommand for UsageCommand {
+    fn order(&self) -> RowOrder {
+        self.order.get()
+    }
+
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let mut usage = Usage::new(self.by, self.prices.table()?);
         let add = |opened: &Opened| {
@@ -463,6 +484,7 @@ impl RunCommand for UsageCommand {
 /// blocks in it.
 /// With --over, a block counts in each snapshot that has it, so the sums are what was sent in all requests.
 #[derive(Args, Debug)]
+#[command(mut_arg("sort", |sort| sort.value_parser(["name", "bytes", "blocks"])))]
 pub(super) struct TopArgs {
     #[command(flatten)]
     sessions: SessionsArgs,
@@ -474,15 +496,20 @@ pub(super) struct TopArgs {
     time: TimeArgs,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
+    #[command(flatten)]
+    order: OrderArgs,
 }
 
 impl RunCommand for TopArgs {
+    fn order(&self) -> RowOrder {
+        self.order.get()
+    }
+
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let (given, part) = self.time.split(&self.sessions.sessions, Part::default())?;
         let all = [".cb".to_owned()];
         let (names, selectors) = match &given[..] {
             names if names.iter().all(|word| is_file(word)) => (names, &all[..]),
-            [only] if is_selector(only) => (&[][..], &given[..]),
             given => operands::split("top", given, &[])?,
         };
         let selector = &*selectors.concat();
@@ -490,7 +517,7 @@ impl RunCommand for TopArgs {
         // An invalid selector is reported before anything is read.
         engine.prepare_timeless(selector)?;
         let part = part.only(selector);
-        let names = or_newest(names.to_vec(), with.limits)?;
+        let names = or_newest(names, with.limits)?;
         // By session, if it is not a group of blocks.
         let by = By::parse(&self.by);
         let mut top: Option<Top> = None;
@@ -516,7 +543,6 @@ impl RunCommand for TopArgs {
 /// (tools that are defined and never called). In place of a sign may stand any of <= >= < > = !=. Empty lines, and
 /// lines that begin with `#`, are left out. The exit code is 9 if one does not hold, or there is no session.
 #[derive(Args, Debug)]
-#[command(mut_arg("sessions", |sessions| sessions.required(true)))]
 pub(super) struct AssertArgs {
     /// The file of conditions, or `-` for standard input.
     file: String,
@@ -539,7 +565,8 @@ impl RunCommand for AssertArgs {
         let mut holds = true;
         let (engine, mut out) = (Engine::new(), String::new());
         // A condition is one of every session: none is left out.
-        let count = self.sessions.each(with, |opened| {
+        let names = or_newest(&self.sessions.sessions, with.limits)?;
+        let count = self.sessions.each_of(&names, None, with, |opened| {
             let report: AssertReport = opened.report(&engine, &options)?;
             holds &= report.holds;
             let text = || report.text(&options, with.paint());
@@ -569,16 +596,42 @@ const WITH_TIME: &str =
 #[derive(Args, Debug)]
 pub(super) struct GrepArgs {
     /// The regular expression, in the dialect of `~` in selectors.
-    #[arg(allow_hyphen_values = true)]
-    pattern: String,
+    #[arg(allow_hyphen_values = true, required_unless_present = "patterns")]
+    pattern: Option<String>,
     #[command(flatten)]
     inspected: InspectedArgs,
     /// Take capital and small letters as the same.
     #[arg(short, long)]
     ignore_case: bool,
+    /// Several patterns, one each; with them, the arguments are sessions.
+    #[arg(
+        short = 'e',
+        long = "regexp",
+        value_name = "PATTERN",
+        allow_hyphen_values = true
+    )]
+    patterns: Vec<String>,
+    /// A pattern is a text, not a regular expression.
+    #[arg(short = 'F', long)]
+    fixed_strings: bool,
+    /// A match is a whole word.
+    #[arg(short, long)]
+    word_regexp: bool,
+    /// The lines without a match.
+    #[arg(short = 'v', long)]
+    invert_match: bool,
     /// Lines to show before and after each line that matches.
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
     context: usize,
+    /// Lines to show before each.
+    #[arg(short = 'B', long, value_name = "N")]
+    before_context: Option<usize>,
+    /// Lines to show after each.
+    #[arg(short = 'A', long, value_name = "N")]
+    after_context: Option<usize>,
+    /// As without it: lines always have their numbers.
+    #[arg(short = 'n', long, hide = true)]
+    line_number: bool,
     /// Print only the names of the sessions in which something is found.
     #[arg(short, long, conflicts_with = "count")]
     list: bool,
@@ -590,12 +643,57 @@ pub(super) struct GrepArgs {
     fail_if_empty: bool,
 }
 
+impl GrepArgs {
+    /// The first argument, where it is a session.
+    fn first(&self) -> Option<&String> {
+        self.pattern.as_ref().filter(|_| !self.patterns.is_empty())
+    }
+
+    /// One regular expression for what is searched for.
+    fn pattern(&self) -> Result<String, Failure> {
+        let first = self.pattern.iter().filter(|_| self.patterns.is_empty());
+        let all: Vec<&String> = first.chain(&self.patterns).collect();
+        let [file] = &all[..] else {
+            return Ok(self.joined(&all));
+        };
+        let others = &self.inspected.sessions.sessions;
+        if exists(file) && !others.is_empty() && !others.iter().any(|word| is_file(word)) {
+            let typed = std::iter::once((*file).clone()).chain(others.iter().cloned());
+            let (typed, mut words) = (typed.collect::<Vec<_>>(), others.clone());
+            words.push((*file).clone());
+            return Err(Failure::usage("the pattern comes first, then the session")
+                .with_help(retyped(&typed, words)));
+        }
+        Ok(self.joined(&all))
+    }
+
+    fn joined(&self, patterns: &[&String]) -> String {
+        let one = |pattern: &&String| match self.fixed_strings {
+            true => regex_syntax::escape(pattern),
+            false => (*pattern).clone(),
+        };
+        let mut all: Vec<String> = patterns.iter().map(one).collect();
+        if all.len() > 1 {
+            all = all.iter().map(|one| format!("(?:{one})")).collect();
+        }
+        match self.word_regexp {
+            true => format!(r"\b(?:{})\b", all.join("|")),
+            false => all.join("|"),
+        }
+    }
+}
+
 impl RunCommand for GrepArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         // An invalid pattern is reported before anything is read.
-        let search = Search::new(&self.pattern, self.ignore_case)?.context(self.context);
+        let search = Search::new(&self.pattern()?, self.ignore_case)?
+            .around(
+                self.before_context.unwrap_or(self.context),
+                self.after_context.unwrap_or(self.context),
+            )
+            .inverted(self.invert_match);
         let engine = Engine::new();
-        let (sessions, part) = self.inspected.split(Part::all(), with)?;
+        let (sessions, part) = self.inspected.split(self.first(), Part::all(), with)?;
         let is_all = part.is_all(&engine)?;
         let options = ReportOptions::new(part).search(search.clone());
         let mut found_any = false;

@@ -36,9 +36,9 @@ pactql select [OPTIONS] <SESSION> <SELECTOR>
        pactql select [OPTIONS] <SESSION>... -e <SELECTOR>
        pactql select [OPTIONS] <SESSION> --file <FILE>")]
 pub(super) struct SelectArgs {
-    /// Sessions: files, directories, stores and their sessions, or `-` for standard input. The last
-    /// argument is the selector, unless -e or --file gives it.
-    #[arg(value_name = "SESSION", required = true)]
+    /// Sessions: files, directories, stores and their sessions, or `-` for standard input [default: the newest, as of
+    /// `show`]. The last argument is the selector, unless -e or --file gives it.
+    #[arg(value_name = "SESSION")]
     inputs: Vec<String>,
     /// A selector; may be given several times.
     #[arg(short = 'e', long = "selector", value_name = "SELECTOR")]
@@ -49,8 +49,11 @@ pub(super) struct SelectArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "selectors")]
     file: Option<String>,
     /// Print only the number of nodes; of several sessions only those with any.
-    #[arg(long)]
+    #[arg(short, long)]
     count: bool,
+    /// At most N nodes of each session: `@limit=N` at the end of the selector.
+    #[arg(short = 'n', value_name = "N", conflicts_with = "file")]
+    number: Option<u64>,
     /// With --count: print the sessions with none, too.
     #[arg(long, requires = "count")]
     all: bool,
@@ -96,7 +99,7 @@ impl RunCommand for SelectArgs {
             format: match with.format {
                 Some(format) => format,
                 None if io::stdout().is_terminal() => PrintAs::Table,
-                None => PrintAs::Json,
+                None => PrintAs::Ids,
             },
             count: self.count,
             with: *with,
@@ -114,10 +117,20 @@ impl RunCommand for SelectArgs {
 }
 
 impl SelectArgs {
+    /// The sessions and the selectors.
+    fn split(&self) -> Result<(&[String], Vec<String>), Failure> {
+        let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
+        let limited = |selector: &String| match self.number {
+            Some(most) => format!("{selector} @limit={most}"),
+            None => selector.clone(),
+        };
+        Ok((names, selectors.iter().map(limited).collect()))
+    }
+
     /// Has the database of a store answer the selector. JSON has one object a row.
     fn run_sql(&self, how: &How) -> Result<Exit, Failure> {
-        let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
-        let ([name], [selector]) = (names, selectors) else {
+        let (names, selectors) = self.split()?;
+        let ([name], [selector]) = (names, &selectors[..]) else {
             return Err(
                 Failure::usage("`--via sql` takes one store and one selector")
                     .with_help("pactql select STORE SELECTOR --via sql"),
@@ -195,7 +208,7 @@ impl SelectArgs {
     }
 
     fn run_sessions(&self, how: &How) -> Result<Exit, Failure> {
-        let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
+        let (names, selectors) = self.split()?;
         // An invalid selector is reported before anything is read.
         let prepared: Vec<Prepared> = selectors
             .iter()
@@ -204,6 +217,7 @@ impl SelectArgs {
         for each in &prepared {
             each.ready()?;
         }
+        let names = &sessions::or_newest(names, how.with.limits)?;
         // All sessions but those of whole stores are open before one is queried.
         let mut several = names.len() > 1;
         let mut sources = Vec::new();
@@ -249,7 +263,7 @@ impl SelectArgs {
 
     /// Prints the matches, and then the new matches of each snapshot that comes.
     fn run_follow(&self, how: &How) -> Result<Exit, Failure> {
-        let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
+        let (names, selectors) = self.split()?;
         let prepared = selectors
             .iter()
             .map(|selector| how.engine.prepare(selector));
@@ -271,22 +285,27 @@ impl SelectArgs {
             }
         }
         let mut shown: HashMap<String, FollowedAnswers> = HashMap::new();
-        sessions::follow(names, &how.with, |opened| {
-            let answers = match shown.entry(opened.name.clone()) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => new.insert(FollowedAnswers::new(&prepared)?),
-            };
-            answers.grow(opened, how)
-        })
+        sessions::follow(
+            &sessions::or_newest(names, how.with.limits)?,
+            &how.with,
+            |opened| {
+                let answers = match shown.entry(opened.name.clone()) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(new) => new.insert(FollowedAnswers::new(&prepared)?),
+                };
+                answers.grow(opened, how)
+            },
+        )
     }
 
     fn run_file(&self, file: &str, how: &How) -> Result<Exit, Failure> {
-        let [name] = &self.inputs[..] else {
+        if self.inputs.len() > 1 {
             return Err(
                 Failure::usage("--file takes one session and no other selector")
                     .with_help("pactql select SESSION --file FILE"),
             );
-        };
+        }
+        let name = &sessions::one_or_newest(self.inputs.first(), how.with.limits)?;
         if name == input::STDIN && file == input::STDIN {
             return Err(Failure::usage("standard input can be read once only")
                 .with_help("give the session or the selectors as a file"));

@@ -5,6 +5,7 @@ use super::command::{Invocation, say};
 use super::folders::{LogSource, is_moved};
 use super::follow::{FollowedFiles, in_turns, nothing_left};
 use super::input;
+use super::known::KnownLogs;
 use super::progress::Progress;
 use super::typed::{self, address, retyped, take_time};
 use crate::app::present::sessions::FileContents;
@@ -28,8 +29,6 @@ use clap::Args;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -210,7 +209,7 @@ fn read(name: &str, limits: Limits, stores: &StoresByName) -> Result<ReadSession
     ReadSessions::new(match opened::build(documents, path) {
         Ok(session) => FileContents::Session(session),
         Err(failure) => {
-            let (sessions, note) = opened::of_log(name, &bytes).ok_or(failure)?;
+            let (sessions, note) = opened::of_log(&bytes).ok_or(failure)?;
             FileContents::Log(sessions, note)
         }
     })
@@ -610,52 +609,52 @@ pub(super) fn newest_logs() -> Result<Vec<LogSource>, Failure> {
     Ok(files)
 }
 
-/// The sessions of a log, without those that belong to another; empty for a file that cannot be read.
-pub(super) fn own_sessions(file: &LogSource, limits: Limits) -> Vec<Session> {
-    let open = |()| opened::open_or_logs(Path::new(&file.path), limits);
-    match file.check().and_then(open) {
-        Ok(FileContents::Session(session)) => vec![session],
-        Ok(FileContents::Log(logs, _)) => {
-            let own = logs.iter().filter(|log| log.parent.is_none());
-            own.filter_map(|log| opened::session_of(log).ok()).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The sessions that are named; where none is, the newest log of one session that names the current directory near
-/// its beginning, as agents do, else the newest of all. A note says which.
-pub(super) fn or_newest(names: Vec<String>, limits: Limits) -> Result<Vec<String>, Failure> {
-    const BEGINNING: u64 = 1 << 16;
+/// The sessions that are named; where none is, the newest log of one session whose project is the current directory,
+/// else the newest of all. A note says which.
+pub(super) fn or_newest(names: &[String], limits: Limits) -> Result<Vec<String>, Failure> {
     if !names.is_empty() {
-        return Ok(names);
+        return Ok(names.to_vec());
     }
     let here = std::env::current_dir().unwrap_or_default();
-    let here = serde_json::json!(here.to_string_lossy()).to_string();
-    let is_here = |file: &LogSource| {
-        let mut begin = Vec::new();
-        let file = File::open(&file.path);
-        let read = file.and_then(|file| file.take(BEGINNING).read_to_end(&mut begin));
-        read.is_ok() && String::from_utf8_lossy(&begin).contains(&here)
-    };
-    let (near, others): (Vec<_>, Vec<_>) = newest_logs()?.into_iter().partition(is_here);
-    let of_here = near.len();
-    for (at, file) in near.into_iter().chain(others).enumerate() {
-        if own_sessions(&file, limits).len() == 1 {
-            let which = if at < of_here {
-                "of this directory"
-            } else {
-                "of this machine"
-            };
-            say(&format!(
-                "note: the newest session {which}: {}\n",
-                printable(&file.path)
-            ));
-            return Ok(vec![file.path]);
+    let files = newest_logs()?;
+    let mut known = KnownLogs::new(limits);
+    let progress = Progress::bar(files.len());
+    let (mut newest, mut of_here) = (None, None);
+    for some in files.chunks(TOGETHER) {
+        let all = some.iter().zip(known.of(some));
+        for (file, sessions) in all {
+            progress.step();
+            if let [one] = &*sessions {
+                newest = newest.or(Some(file));
+                let project = one.project.as_ref().map(PathBuf::from);
+                of_here = of_here.or((project.as_ref() == Some(&here)).then_some(file));
+            }
+        }
+        if of_here.is_some() {
+            break;
         }
     }
-    let message = "no session is named, and no log of this machine is read";
-    Err(Failure::plain(Exit::Missing, message))
+    let which = if of_here.is_some() {
+        "of this directory"
+    } else {
+        "of this machine"
+    };
+    drop(progress);
+    let found = of_here.or(newest).map(|file| file.path.clone());
+    known.keep(&files);
+    let path = found.ok_or_else(|| {
+        let message = "no session is named, and no log of this machine is read";
+        Failure::plain(Exit::Missing, message)
+    })?;
+    let shown = printable(&path);
+    say(&format!("note: the newest session {which}: {shown}\n"));
+    Ok(vec![path])
+}
+
+/// The session of a command that takes one.
+pub(super) fn one_or_newest(name: Option<&String>, limits: Limits) -> Result<String, Failure> {
+    let names = or_newest(name.map_or(&[], std::slice::from_ref), limits)?;
+    Ok(names.concat())
 }
 
 /// The sessions of a command.
@@ -682,7 +681,7 @@ pub(super) struct SessionsArgs {
 #[derive(Args, Debug)]
 pub(super) struct InspectedArgs {
     #[command(flatten)]
-    sessions: SessionsArgs,
+    pub(super) sessions: SessionsArgs,
     #[command(flatten)]
     time: TimeArgs,
     /// Only the nodes that a selector without a time matches, and what is below them.
@@ -691,14 +690,27 @@ pub(super) struct InspectedArgs {
 }
 
 impl InspectedArgs {
-    /// The sessions, which snapshots of them, and which nodes; `default` are the snapshots without a time.
+    /// Whether an address or a range is given.
+    pub(super) fn has_time(&self) -> Result<bool, Failure> {
+        let given = self.time.at.as_ref().or(self.time.over.as_ref());
+        Ok(take_time(&self.sessions.sessions, given)?.1.is_some())
+    }
+
+    /// The sessions, which snapshots of them, and which nodes; `default` are the snapshots without a time. A `first`
+    /// session may be before the others.
     pub(super) fn split(
         &self,
+        first: Option<&String>,
         default: Part,
         with: &Invocation,
     ) -> Result<(SessionsArgs, Part), Failure> {
-        let (names, part) = self.time.split(&self.sessions.sessions, default)?;
-        let names = or_newest(names, with.limits)?;
+        let words: Vec<String> = first
+            .into_iter()
+            .chain(&self.sessions.sessions)
+            .cloned()
+            .collect();
+        let (names, part) = self.time.split(&words, default)?;
+        let names = or_newest(&names, with.limits)?;
         let sessions = SessionsArgs {
             sessions: names,
             ..self.sessions.clone()
@@ -767,7 +779,7 @@ pub(super) struct SnapshotArgs {
 impl SnapshotArgs {
     pub(super) fn open(&self, limits: Limits) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
         let (names, at) = take_time(&self.words, self.at.as_ref())?;
-        match &or_newest(names, limits)?[..] {
+        match &or_newest(&names, limits)?[..] {
             [name] => open_at(name, at.as_deref(), limits),
             names => Err(
                 Failure::usage("expected one session, and maybe a snapshot of it")

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::path::Path;
 
-/// Write a session as one page for a browser, or as a receipt without content.
+/// How is a session shown to somebody else? As one page for a browser, or as a receipt without content.
 ///
 /// `--html` is one file that asks for nothing from anywhere: a timeline of the steps, and of each step
 /// its tree, what changed, tokens, and what broke the prefix; by mouse and by keyboard. It has the
@@ -72,7 +72,7 @@ impl RunCommand for ShareArgs {
         if self.receipt {
             let receipt = receipt(&history, &mut counts);
             // A file is for a program.
-            let json = with.is_json_in_pipe() || (with.format.is_none() && output.is_some());
+            let json = with.is_json() || (with.format.is_none() && output.is_some());
             let text = if json {
                 answer::json(&receipt)? + "\n"
             } else {

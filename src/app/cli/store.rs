@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-/// Keep a store: rename, delete, prune, erase, back up, index, check, vacuum, salvage, copy.
+/// How is a store kept? Renames, deletes, prunes, erases, backs up, indexes, checks, vacuums, salvages, copies.
 #[derive(Args, Debug)]
 pub(super) struct StoreArgs {
     #[command(subcommand)]

@@ -8,7 +8,7 @@ use crate::app::present::stores::StoreAddress;
 use crate::app::present::{Exit, Failure, quote};
 use crate::support::diag::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, Error};
+use clap::{ColorChoice, Command, Error, ValueEnum};
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -46,6 +46,21 @@ pub(super) fn words() -> Vec<String> {
     words
         .map(|word| word.to_string_lossy().into_owned())
         .collect()
+}
+
+/// Whether the arguments, which may not parse, give an option this value.
+pub(super) fn asks_for(option: &str, value: &str) -> bool {
+    let words = words();
+    let one = |word: &String| word.split_once('=') == Some((option, value));
+    let two = |pair: &[String]| pair[0] == option && pair[1] == value;
+    words.iter().any(one) || words.windows(2).any(two)
+}
+
+/// When help and notes are coloured: they are printed before the arguments are known, or without them.
+pub(super) fn help_color() -> ColorChoice {
+    let mut all = ColorChoice::value_variants().iter().copied();
+    all.find(|color| asks_for("--color", &color.to_string()))
+        .unwrap_or_default()
 }
 
 /// The arguments with the command that is meant where none is typed: of a path what is there, alone the sessions.

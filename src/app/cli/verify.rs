@@ -37,7 +37,7 @@ pub(super) struct VerifyArgs {
 impl RunCommand for VerifyArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         if let Some(address) = StoreAddress::parse(&self.session).filter(|a| a.is_several()) {
-            return store(address, with.is_json_in_pipe());
+            return store(address, with.is_json());
         }
         let stored = StoreAddress::parse(&self.session);
         let tip = match stored {
@@ -79,7 +79,7 @@ impl RunCommand for VerifyArgs {
             "end": end.map(ending_name),
             "tip": tip,
         });
-        print_as(with.is_json_in_pipe(), &json, || {
+        print_as(with.is_json(), &json, || {
             let _ = writeln!(
                 text,
                 "{}: {}, {} different {}, {}, {} wrong; {} when exported and read again",

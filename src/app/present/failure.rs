@@ -4,6 +4,7 @@ use crate::budget::{CacheError, CacheFault};
 use crate::history::{LoadError, LoadFailure};
 use crate::support::cancel::Cancelled;
 use crate::support::diag::{Code, ColorChoice, Error};
+use crate::support::table::{Paint, Tint};
 use crate::support::text::printable;
 use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
@@ -219,6 +220,8 @@ impl Failure {
 
     pub(crate) fn text(&self, color: ColorChoice) -> String {
         let mut text = String::new();
+        let paint = Paint::new(color == ColorChoice::Always);
+        let title = |code: &str| paint.tint(Tint::Match, &format!("error[{code}]"));
         match self {
             Self::Selector(error, session) => {
                 text = error.to_text(color);
@@ -229,7 +232,7 @@ impl Failure {
             Self::Input(files, _) => {
                 for (path, error) in files {
                     let name = path.display();
-                    let _ = writeln!(text, "error[{}]: {name} is invalid", InputError::CODE);
+                    let _ = writeln!(text, "{}: {name} is invalid", title(InputError::CODE));
                     for line in error.to_string().lines() {
                         let _ = writeln!(text, "  {line}");
                     }
@@ -241,7 +244,7 @@ impl Failure {
                 faults,
                 ..
             } => {
-                let _ = writeln!(text, "error[{code}]: {message}");
+                let _ = writeln!(text, "{}: {message}", title(code));
                 for CacheFault { file, message } in faults {
                     let (file, message) = (printable(file), printable(message));
                     let _ = writeln!(text, "  {file}: {message}");

@@ -148,7 +148,7 @@ pub(crate) fn build_or_logs(
         Some(_) if failure.exit() == Exit::Input => read().ok(),
         _ => None,
     };
-    let log = log.and_then(|log| of_log(&path.to_string_lossy(), &log));
+    let log = log.and_then(|log| of_log(&log));
     match log {
         Some((sessions, note)) => Ok(FileContents::Log(sessions, note)),
         None => Err(advised(failure, path, bytes, read)),
@@ -219,7 +219,7 @@ fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
 
 /// The sessions of a log, and a note that says that it was one. Branches and subagents are left out. `None` if the
 /// bytes are not a log.
-pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Vec<ImportedSession>, String)> {
+pub(crate) fn of_log(bytes: &[u8]) -> Option<(Vec<ImportedSession>, String)> {
     if bytes.trim_ascii().is_empty() {
         return None;
     }
@@ -247,10 +247,7 @@ pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Vec<ImportedSession>, 
         format!("; {} left out", parts.join(" and "))
     };
     let keeps = if others.len() > 1 { "them" } else { "it" };
-    let note = format!(
-        "note: {} is a log ({format}), imported for this answer{left_out}; `pactql import` keeps {keeps}\n",
-        printable(name)
-    );
+    let note = format!("note: read as a log ({format}){left_out}; `pactql import` keeps {keeps}\n");
     Some((own, note))
 }
 

@@ -31,12 +31,13 @@ fn each_format_shows_the_blocks_in_the_order_chosen() {
         run(&["--query", "order", "--format", "ids"]),
         "cb:z\ncb:x\n"
     );
-    let json: Value = serde_json::from_str(&with(&[])).expect("JSON");
+    let json: Value = serde_json::from_str(&with(&["--json"])).expect("JSON");
     assert_eq!(json["documents"][0]["id"], "cb:x");
     assert_eq!(json["documents"][0]["score"], 1.0);
     assert_eq!(json["documents"][1]["why"]["total_words"], 3);
     assert_eq!(json["selection"]["tokens_used"], 6);
-    assert_eq!(with(&["--format", "json"]), with(&[]));
+    assert_eq!(with(&["--format", "json"]), with(&["--json"]));
+    assert_eq!(with(&[]), with(&["--format", "ids"]));
     assert_eq!(with(&["--count"]), "2\n");
     assert_eq!(with(&["--count", "--format", "table"]), "2\n");
     let nodes = run(&["--query", "order", "--format", "nodes"]);
@@ -59,7 +60,7 @@ fn each_session_and_each_selector_of_a_file_has_the_whole_budget() {
     let select = ["select", &one, &two, "-e", "@t0 .cb", "--budget", "2"];
     let ids = answer(&[&select[..], &["--format", "ids"]].concat());
     assert_eq!(ids, format!("{one}\tcb:x\n{two}\tcb:x\n"));
-    let lines = answer(&select);
+    let lines = answer(&[&select[..], &["--json"]].concat());
     for (line, path) in lines.lines().zip([&one, &two]) {
         let line: Value = serde_json::from_str(line).expect("JSON");
         assert_eq!(line["session"], **path);

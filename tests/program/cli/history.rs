@@ -39,17 +39,22 @@ fn diff_prints_json_away_from_a_terminal() {
     let plain = "{\"added\":[\"d\"],\"removed\":[\"c\"],\"changed\":[\
                  {\"id\":\"a\",\"fields\":[\"content_hash\",\"ttl\"]},\
                  {\"id\":\"b\",\"fields\":[\"content_hash\"]}]}\n";
-    assert_eq!(answer(&["diff", &session, "@t-1", "@t0"]), plain);
-    assert_eq!(answer(&["diff", &session, "c5", "@c4", ".cb"]), plain);
+    assert_eq!(answer(&["diff", "--json", &session, "@t-1", "@t0"]), plain);
     assert_eq!(
-        answer(&["diff", &session, "@t0", "@t-1", "[role='tool']"]),
+        answer(&["diff", "--json", &session, "c5", "@c4", ".cb"]),
+        plain
+    );
+    assert_eq!(
+        answer(&["diff", "--json", &session, "@t0", "@t-1", "[role='tool']"]),
         "{\"added\":[],\"removed\":[],\"changed\":[{\"id\":\"b\",\"fields\":[\"content_hash\"]}]}\n"
     );
-    let moves = parsed(&answer(&["diff", &session, "@t0", "@t-1", "--moves"]));
+    let moves = parsed(&answer(&[
+        "diff", "--json", &session, "@t0", "@t-1", "--moves",
+    ]));
     assert_eq!(moves["moves"], json!([]));
     assert_eq!(moves["children_added"], json!({"ah": ["d"]}));
     let content = |mode: &[&str]| {
-        let arguments = [&["diff", &session, "@t0", "@t-1"], mode].concat();
+        let arguments = [&["diff", "--json", &session, "@t0", "@t-1"], mode].concat();
         parsed(&answer(&arguments))["changed"].clone()
     };
     let told = content(&["--content", "--context-lines", "0"]);
@@ -223,7 +228,7 @@ fn log_counts_what_each_snapshot_brought() {
     );
     let whole = parsed(&answer(&["steps", "--changes", AGENT, "--json"]));
     let entries = whole["snapshots"].as_array().expect("snapshots");
-    let stats = parsed(&answer(&["select", AGENT, "@t0 *", "--count"]));
+    let stats = parsed(&answer(&["select", "--json", AGENT, "@t0 *", "--count"]));
     assert_eq!(entries[0]["matches"], stats);
     // Long bars are shortened, and every kind of change stays visible.
     for line in answer(&["steps", "--changes", AGENT, "--format", "text"]).lines() {
@@ -255,12 +260,12 @@ fn blame_shows_the_history_of_a_node() {
         "@c4  appeared under ah\n@c5  went\n"
     );
     assert_eq!(
-        answer(&["blame", &session, "c"]),
+        answer(&["blame", "--json", &session, "c"]),
         "{\"id\":\"c\",\"events\":[\
          {\"cycle\":4,\"snapshot\":\"@c4\",\"event\":\"appeared\",\"parent\":\"ah\"},\
          {\"cycle\":5,\"snapshot\":\"@c5\",\"event\":\"went\"}]}\n"
     );
-    let doc = parsed(&answer(&["blame", AGENT, "cb:doc1"]));
+    let doc = parsed(&answer(&["blame", "--json", AGENT, "cb:doc1"]));
     let ttl = |event: &Value| event["delta"]["ttl"]["from"].clone();
     let events = doc["events"].as_array().expect("events");
     let ttls: Vec<Value> = events.iter().map(ttl).collect();

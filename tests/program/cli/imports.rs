@@ -105,7 +105,7 @@ fn a_log_that_has_grown_adds_what_is_new() {
         + &line("2", Some("1"), &reply("m1", &said("X")), &json!({}))));
     let error = fails(&import, 1, "has a session `log` already");
     assert!(error.contains("pactql store delete"), "{error}");
-    let damage: Value = serde_json::from_str(&answer(&["verify", &store])).expect("JSON");
+    let damage: Value = serde_json::from_str(&answer(&["verify", "--json", &store])).expect("JSON");
     assert_eq!(damage["valid"], true);
 }
 
@@ -318,7 +318,7 @@ fn a_followed_log_is_in_the_store_as_it_grows() {
         "{rest:?}"
     );
     assert_eq!(names(&store), ["log", "log~2", "new"]);
-    let damage: Value = serde_json::from_str(&answer(&["verify", &store])).expect("JSON");
+    let damage: Value = serde_json::from_str(&answer(&["verify", "--json", &store])).expect("JSON");
     assert_eq!(damage["valid"], true);
     // One import of the logs as they are gives the same sessions.
     let again = pactql(&["import", &folder, "-o", &store]);
@@ -458,7 +458,7 @@ fn a_follower_that_is_killed_goes_on() {
     let found = rows::rows(&store);
     let other = found.iter().find(|row| !wanted.contains(row));
     assert!(found == wanted, "after {kills} kills: {other:?}");
-    let damage: Value = serde_json::from_str(&answer(&["verify", &store])).expect("JSON");
+    let damage: Value = serde_json::from_str(&answer(&["verify", "--json", &store])).expect("JSON");
     assert_eq!(damage["valid"], true);
     println!("{kills} kills");
 }
@@ -591,7 +591,7 @@ fn a_folder_is_imported_with_what_is_no_log_left_out() {
     assert_eq!(report["sessions"], json!(4));
     assert_eq!(names(&store), ["bad", "deep/plain", "other", "packed"]);
     assert!(done.err.contains("malformed 1"), "{}", done.err);
-    let texts = |name: &str| answer(&["select", &format!("{store}#{name}"), "@* .cb"]);
+    let texts = |name: &str| answer(&["select", "--json", &format!("{store}#{name}"), "@* .cb"]);
     assert_eq!(texts("packed"), texts("deep/plain"));
     // Where nothing can be read, and where all of it has to be.
     let other = scratch.path("b.db");

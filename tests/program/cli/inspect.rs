@@ -118,13 +118,16 @@ fn an_address_is_an_argument() {
             &["render", travel, "--at", "@t0"],
         ),
         (
-            &["diff", travel, "2", "latest"],
-            &["diff", travel, "@c2", "@t0"],
+            &["diff", "--json", travel, "2", "latest"],
+            &["diff", "--json", travel, "@c2", "@t0"],
         ),
-        (&["diff", travel, "2..3"], &["diff", travel, "@c2", "@c3"]),
         (
-            &["diff", travel, "@c2..@c3", ".cb"],
-            &["diff", travel, "2", "3", ".cb"],
+            &["diff", "--json", travel, "2..3"],
+            &["diff", "--json", travel, "@c2", "@c3"],
+        ),
+        (
+            &["diff", "--json", travel, "@c2..@c3", ".cb"],
+            &["diff", "--json", travel, "2", "3", ".cb"],
         ),
     ] {
         assert_eq!(answer(typed), answer(meant), "{typed:?}");
@@ -445,11 +448,11 @@ fn a_shell_completes_selectors() {
     let path = &*path;
     for (words, expected) in [
         (
-            &["select", path, "@t0 .cb[ki"][..],
+            &["select", "--json", path, "@t0 .cb[ki"][..],
             &["@t0 .cb[kind=", "@t0 .cb[kind]"][..],
         ),
         (
-            &["select", path, "-e", "@t0 .cb[kind="],
+            &["select", "--json", path, "-e", "@t0 .cb[kind="],
             &[
                 "@t0 .cb[kind='text']",
                 "@t0 .cb[kind='tool']",
@@ -463,8 +466,11 @@ fn a_shell_completes_selectors() {
             &["sql", "@t0 .cb[content_h"],
             &["@t0 .cb[content_hash=", "@t0 .cb[content_hash]"],
         ),
-        (&["select", "missing.db", "[rol"], &["[role=", "[role]"]),
-        (&["select", "Cargo.to"], &["Cargo.toml"]),
+        (
+            &["select", "--json", "missing.db", "[rol"],
+            &["[role=", "[role]"],
+        ),
+        (&["select", "--json", "Cargo.to"], &["Cargo.toml"]),
         (&["fie"], &["fields"]),
         (&["tokens", path, "--by", "reg"], &["region"]),
     ] {

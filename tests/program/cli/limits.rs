@@ -154,7 +154,7 @@ mod signals {
             .filter(|name| !name.ends_with("-wal") && !name.ends_with("-shm"))
             .collect();
         assert_eq!(now, after);
-        answer(&["verify", &copy]);
+        answer(&["verify", "--json", &copy]);
     }
 
     /// Waits for the end of a program, which is killed if it takes too long.
@@ -189,7 +189,7 @@ mod signals {
                 .spawn()
                 .expect("the program starts")
         };
-        let late = start(&["verify", &session, "--timeout", "1ms"]);
+        let late = start(&["verify", "--json", &session, "--timeout", "1ms"]);
         assert_eq!(end_of(late), Some(124));
         if is_ignored(15) {
             return;
@@ -372,7 +372,7 @@ fn a_timeout_ends_a_command() {
     let scratch = Scratch::new("timeout");
     let session = scratch.write("large.jsonl", large());
     let out = scratch.path("out.jsonl");
-    let ran = pactql(&["verify", &session, "--timeout", "1ms"]);
+    let ran = pactql(&["verify", "--json", &session, "--timeout", "1ms"]);
     assert_eq!((ran.code, &*ran.out), (124, ""), "{}", ran.err);
     assert!(ran.err.contains("not done within 1ms"), "{}", ran.err);
     let json = [

@@ -76,7 +76,7 @@ fn several_selectors_are_labelled() {
     let two = ["-e", "@t0 .cb[kind='image']", "-e", "@t0 #summary"];
     let run = |more: &[&str]| answer(&[&["select", AGENT][..], &two, more].concat());
     assert_eq!(
-        run(&[]),
+        run(&["--json"]),
         "{\"selector\":\"@t0 .cb[kind='image']\",\"result\":[\"cb:i1\"]}\n\
          {\"selector\":\"@t0 #summary\",\"result\":[\"cb:sum1\"]}\n"
     );

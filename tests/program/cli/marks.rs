@@ -253,7 +253,7 @@ fn a_log_is_read_again_where_anything_has_changed() {
         fs::write(&path, log("C")).expect("a file");
         let plain = [&*path, "-o", &store];
         import(&plain);
-        answer(&["verify", &store]);
+        answer(&["verify", "--json", &store]);
         note(&store);
         (case.between)(&path, &store);
         let again = [&plain[..], case.arguments].concat();

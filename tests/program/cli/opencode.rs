@@ -286,7 +286,7 @@ fn a_database_that_grows_is_imported_again() {
     import(&store);
     assert_eq!(texts(&store, own), whole("c.db"));
     assert!(texts(&store, own).contains("Once more"));
-    let damage: Value = serde_json::from_str(&answer(&["verify", &store])).expect("JSON");
+    let damage: Value = serde_json::from_str(&answer(&["verify", "--json", &store])).expect("JSON");
     assert_eq!(damage["valid"], true);
 }
 

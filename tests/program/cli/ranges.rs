@@ -129,7 +129,7 @@ fn caps_say_what_they_left_out() {
         "--max-snapshots=1",
     ];
     let ran = pactql(&list);
-    assert_eq!(ran.out, "[\"a\",\"c\"]\n");
+    assert_eq!(ran.out, "a\nc\n");
     assert!(
         ran.err.contains("only the newest 1 snapshots"),
         "{}",
@@ -159,5 +159,5 @@ fn options_that_are_wrong() {
         "--stats",
         "--max-changes=0",
     ];
-    assert_eq!(answer(&plain), "[\"cb:sum1\"]\n");
+    assert_eq!(answer(&plain), "cb:sum1\n");
 }

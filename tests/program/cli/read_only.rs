@@ -70,7 +70,7 @@ const READING: &[(&[&str], &str)] = &[
         "cb:",
     ),
     (
-        &["select", "STORE", "@t0 .cb[role='user']"],
+        &["select", "--json", "STORE", "@t0 .cb[role='user']"],
         "support-agent",
     ),
     (
@@ -78,7 +78,7 @@ const READING: &[(&[&str], &str)] = &[
         "total",
     ),
     (&["export", "STORE#support-agent"], "cycle"),
-    (&["verify", "STORE"], ""),
+    (&["verify", "--json", "STORE"], ""),
 ];
 
 fn with_store(arguments: &[&str], store: &str) -> Vec<String> {

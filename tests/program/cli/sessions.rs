@@ -203,7 +203,7 @@ fn export_is_canonical_and_stable() {
 #[test]
 fn verify_checks_content_hashes_and_the_export() {
     let scratch = Scratch::new("verify");
-    let report = parsed(&answer(&["verify", AGENT]));
+    let report = parsed(&answer(&["verify", "--json", AGENT]));
     assert_eq!(report["valid"], json!(true));
     // An export was read again, and every snapshot came back as it was.
     assert_eq!(report["export"], json!({"differs": []}));
@@ -212,7 +212,7 @@ fn verify_checks_content_hashes_and_the_export() {
         "cycles.jsonl",
         "{\"root\":{}}\n{\"cycle\":-5,\"root\":{}}\n{\"base\":-5,\"replace\":[],\"remove\":[]}\n",
     );
-    let report = parsed(&answer(&["verify", &path]));
+    let report = parsed(&answer(&["verify", "--json", &path]));
     assert_eq!(report["export"], json!({"differs": []}));
     let document = |hash: &str| {
         let nodes = json!([{"id": "a", "content": "x", "role": "user", "kind": "text", "content_hash": hash}]);
@@ -230,7 +230,7 @@ fn verify_checks_content_hashes_and_the_export() {
     let computed = wrong["computed"].as_str().expect("a hash");
     assert_eq!(computed.len(), 64);
     let path = scratch.write("right.json", document(computed));
-    let report = parsed(&answer(&["verify", &path]));
+    let report = parsed(&answer(&["verify", "--json", &path]));
     assert_eq!(report["content_hashes"], json!({"stored": 1, "wrong": []}));
     let text = answer(&["verify", &path, "--format", "text"]);
     assert!(text.starts_with("valid: "), "{text}");

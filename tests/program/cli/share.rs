@@ -99,12 +99,12 @@ fn what_is_redacted_is_counted() {
 #[test]
 fn a_receipt_is_json_for_programs_and_text_for_people() {
     let scratch = Scratch::new("share-receipt");
-    let json = answer(&["share", AGENT, "--receipt"]);
+    let json = answer(&["share", "--json", AGENT, "--receipt"]);
     let receipt: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(receipt["format"], "pactql receipt 1");
     assert_eq!(receipt["steps"].as_array().map(Vec::len), Some(6));
     let file = scratch.path("receipt.json");
-    answer(&["share", AGENT, "--receipt", "-o", &file]);
+    answer(&["share", "--json", AGENT, "--receipt", "-o", &file]);
     assert_eq!(std::fs::read_to_string(&file).expect("the receipt"), json);
     let text = answer(&["share", AGENT, "--receipt", "--format", "text"]);
     let hash = receipt["blocks"][0]["sha256"].as_str().expect("a hash");
@@ -113,7 +113,14 @@ fn a_receipt_is_json_for_programs_and_text_for_people() {
         "{text}"
     );
     assert!(!text.contains("Larkspur") && !json.contains("Larkspur"));
-    let named = answer(&["share", AGENT, "--receipt", "--tokenizer", "cl100k"]);
+    let named = answer(&[
+        "share",
+        "--json",
+        AGENT,
+        "--receipt",
+        "--tokenizer",
+        "cl100k",
+    ]);
     assert!(named.contains("\"tokenizer\":\"cl100k\""));
     fails(
         &["share", AGENT, "--receipt", "--tokenizer", "words"],

@@ -30,7 +30,14 @@ fn the_database_answers_as_the_engine_does() {
         assert_eq!(select(&["--via", "sql"]), select(&[]), "{selector}");
     }
     let one = format!("{store}#green*");
-    let rows = answer(&["select", &one, "@t0 .cb[kind='result']", "--via", "sql"]);
+    let rows = answer(&[
+        "select",
+        "--json",
+        &one,
+        "@t0 .cb[kind='result']",
+        "--via",
+        "sql",
+    ]);
     assert_eq!(
         rows.lines().next(),
         Some(r#"{"id":"res2","ord":1,"seq":4,"session":"greenhouse","snapshot":14}"#)

@@ -95,9 +95,10 @@ fn reading_commands_answer_as_for_files() {
             _ => "cb:u1",
         };
         for command in [
-            &["select", "S", "@t0 .cb[kind='call']"][..],
+            &["select", "--json", "S", "@t0 .cb[kind='call']"][..],
             &[
                 "select",
+                "--json",
                 "S",
                 "@history .cb[kind='call']",
                 "--include-content",
@@ -105,12 +106,14 @@ fn reading_commands_answer_as_for_files() {
             &["select", "S", ".cb", "--format", "table"],
             &["select", "S", "@* .cb", "--format", "nodes"],
             &[
-                "select", "S", "@t0 .cb", "--budget", "100", "--query", "refund",
+                "select", "--json", "S", "@t0 .cb", "--budget", "100", "--query", "refund",
             ],
-            &["select", "S", "-e", "@t0 .cb", "-e", "@t-1 .cb", "--count"],
+            &[
+                "select", "--json", "S", "-e", "@t0 .cb", "-e", "@t-1 .cb", "--count",
+            ],
             &["explain", "S", "@t0 .cb[kind='call']"],
-            &["diff", "S", "@t-1", "@t0", "--content", "--moves"],
-            &["diff", "S", "@t0", "working"],
+            &["diff", "--json", "S", "@t-1", "@t0", "--content", "--moves"],
+            &["diff", "--json", "S", "@t0", "working"],
             &["steps", "--changes", "S"],
             &[
                 "steps",
@@ -121,7 +124,7 @@ fn reading_commands_answer_as_for_files() {
                 "--format",
                 "text",
             ],
-            &["blame", "S", id],
+            &["blame", "--json", "S", id],
             &["render", "S"],
             &["render", "S", "--as", "openai", "--at", "@t-1", "--request"],
             &["edit", "refs", "S"],
@@ -172,7 +175,7 @@ fn many_sessions_answer_in_order() {
     };
     let calls = "@t0 .cb[kind='call']";
     assert_eq!(
-        select("", &[calls, "--count"]),
+        select("", &[calls, "--count", "--json"]),
         "{\"session\":\"S#chat.openai\",\"count\":4}\n\
          {\"session\":\"S#greenhouse\",\"count\":3}\n\
          {\"session\":\"S#support-agent\",\"count\":4}\n"
@@ -223,18 +226,18 @@ fn many_sessions_answer_in_order() {
         let ids = select(glob, &["^ah", "--format", "ids"]);
         assert_eq!(ids.lines().count(), 2, "{glob}");
     }
-    let ran = pactql(&["select", &format!("{store}#z*"), "^ah"]);
+    let ran = pactql(&["select", "--json", &format!("{store}#z*"), "^ah"]);
     assert_eq!((ran.code, &*ran.out), (0, ""));
     assert!(ran.err.contains("no session of"), "{}", ran.err);
     // Files and stores together, in the order given.
-    let mixed = answer(&["select", AGENT, &store, "#persona", "--count"]);
+    let mixed = answer(&["select", "--json", AGENT, &store, "#persona", "--count"]);
     assert_eq!(mixed.lines().count(), 2, "{mixed}");
     assert!(
         mixed.starts_with(&format!("{{\"session\":\"{AGENT}\"")),
         "{mixed}"
     );
     // Nothing found says why, as for files.
-    let none = pactql(&["select", &store, "#none", "--fail-if-empty"]);
+    let none = pactql(&["select", "--json", &store, "#none", "--fail-if-empty"]);
     assert_eq!((none.code, &*none.out), (8, ""));
     assert!(
         none.err.contains("nothing was found in 7 sessions"),
@@ -254,7 +257,7 @@ fn many_sessions_answer_in_order() {
     // Options of a range.
     let range = select(
         "#support-agent*",
-        &["@history .cb", "--max-changes", "1", "--stats"],
+        &["@history .cb", "--max-changes", "1", "--stats", "--json"],
     );
     assert!(range.contains("\"stats\""), "{range}");
 }
@@ -491,7 +494,11 @@ fn mistakes_are_answered_with_what_was_expected() {
     let text = scratch.write("text.db", "{\"root\":{\"children\":[]}}\n");
     let node = "{\"id\":\"x\"}";
     for (arguments, code, message) in [
-        (&["select", &near, "*"][..], 4, "there is `greenhouse`"),
+        (
+            &["select", "--json", &near, "*"][..],
+            4,
+            "there is `greenhouse`",
+        ),
         (&["render", &near], 4, "E_SESSION_NOT_FOUND"),
         (
             &["edit", "add", &near, "^ah", node],
@@ -521,7 +528,7 @@ fn mistakes_are_answered_with_what_was_expected() {
         (&["export", &store], 1, "name one of them"),
         (&["render", &pattern], 1, "is a pattern, of 1 session"),
         (&["store", "delete", &pattern, "--yes"], 1, "is a pattern"),
-        (&["verify", &pattern], 1, "takes a whole store"),
+        (&["verify", "--json", &pattern], 1, "takes a whole store"),
         (
             &["store", "backup", &pattern, "-o", "x.db"],
             1,
@@ -559,12 +566,16 @@ fn mistakes_are_answered_with_what_was_expected() {
             1,
             "stays in its store",
         ),
-        (&["select", &missing, "*"], 4, "there is no directory"),
+        (
+            &["select", "--json", &missing, "*"],
+            4,
+            "there is no directory",
+        ),
         (&["sessions", &typo], 4, "did you mean"),
         (&["edit", "add", &typo, "^ah", node], 4, "E_MISSING"),
-        (&["verify", &typo], 4, "E_MISSING"),
+        (&["verify", "--json", &typo], 4, "E_MISSING"),
         (&["store", "backup", &typo, "-o", "x.db"], 4, "E_MISSING"),
-        (&["select", &text, "*"], 6, "E_STORE"),
+        (&["select", "--json", &text, "*"], 6, "E_STORE"),
         (&["sessions", &text], 6, "is not a store"),
         (&["import", CHAT, "-o", &text], 6, "is not a store"),
         (&["store", "delete", AGENT], 1, "takes a store"),
@@ -724,7 +735,7 @@ fn a_directory_is_imported_file_by_file() {
     assert_eq!(report["sessions"], 0);
     assert_eq!(report["invalid"].as_array().map(Vec::len), Some(2));
     assert_eq!(names(&other), ["a", "b", "c"]);
-    let damage: Value = serde_json::from_str(&answer(&["verify", &other])).expect("JSON");
+    let damage: Value = serde_json::from_str(&answer(&["verify", "--json", &other])).expect("JSON");
     assert_eq!(damage["valid"], true);
 }
 
@@ -752,9 +763,9 @@ fn sessions_are_copied_from_store_to_store() {
     assert!(names(&copy).contains(&"b".to_owned()));
     let list = answer(&["sessions", &from("a"), "--json"]);
     assert!(list.contains("agents.db#greenhouse"), "{list}");
-    answer(&["verify", &copy]);
+    answer(&["verify", "--json", &copy]);
     answer(&["store", "rename", &from("a"), "my session"]);
-    answer(&["select", &from("my session"), "*"]);
+    answer(&["select", "--json", &from("my session"), "*"]);
 }
 
 #[test]
@@ -781,8 +792,8 @@ fn one_writer_at_a_time_and_readers_do_not_wait() {
     ] {
         fails(command, 6, "E_SESSION_BUSY");
     }
-    answer(&["select", &session, "*"]);
-    answer(&["verify", &path]);
+    answer(&["select", "--json", &session, "*"]);
+    answer(&["verify", "--json", &path]);
     done(&[
         "edit",
         "add",
@@ -905,7 +916,13 @@ fn sessions_are_listed_renamed_deleted_pruned_erased_and_backed_up() {
         serde_json::from_str(&answer(&[&keep[..], &["--dry-run"]].concat())).expect("JSON");
     assert_eq!(dry["snapshots"], 4);
     assert_eq!(
-        answer(&["select", &at("support-agent"), "@t-5 ^ah", "--count"]),
+        answer(&[
+            "select",
+            "--json",
+            &at("support-agent"),
+            "@t-5 ^ah",
+            "--count"
+        ]),
         "1\n"
     );
     let went: Value = serde_json::from_str(&answer(&keep)).expect("JSON");
@@ -969,7 +986,7 @@ fn sessions_are_listed_renamed_deleted_pruned_erased_and_backed_up() {
         8,
         "has no sessions",
     );
-    assert_eq!(pactql(&["select", &store, "*"]).code, 0);
+    assert_eq!(pactql(&["select", "--json", &store, "*"]).code, 0);
 }
 
 #[test]
@@ -991,7 +1008,7 @@ fn a_changed_byte_is_found() {
             .expect("a line")
             .starts_with("invalid: 3 sessions")
     );
-    let json = pactql(&["verify", &store]);
+    let json = pactql(&["verify", "--json", &store]);
     let json: Value = serde_json::from_str(&json.out).expect("JSON");
     assert_eq!(
         (&json["valid"], &json["damages"][0]["session"]),
@@ -1014,6 +1031,7 @@ fn a_store_that_cannot_be_written_can_be_read() {
     let names = names(&store);
     let read = pactql(&[
         "select",
+        "--json",
         &format!("{store}#greenhouse"),
         "@t0 .cb",
         "--count",

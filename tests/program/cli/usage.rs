@@ -568,8 +568,16 @@ fn what_is_not_named_is_found() {
             (&["top", ".cb", "3"], &["top", path, ".cb", "--at", "3"]),
             (&["grep", "heron"], &["grep", "heron", path]),
             (&["render", "3"], &["render", path, "--at", "3"]),
-            (&["diff", "2", "3"], &["diff", path, "2", "3"]),
-            (&["diff", "2..3", ".cb"], &["diff", path, "2", "3", ".cb"]),
+            (&["blame", "cb:1-1"], &["blame", path, "cb:1-1"]),
+            (&["select", "@t0 .cb"], &["select", path, "@t0 .cb"]),
+            (
+                &["diff", "--json", "2", "3"],
+                &["diff", "--json", path, "2", "3"],
+            ),
+            (
+                &["diff", "--json", "2..3", ".cb"],
+                &["diff", "--json", path, "2", "3", ".cb"],
+            ),
         ] {
             let (code, out, err) = run(typed);
             assert_eq!(code, 0, "{typed:?}: {err}");
@@ -597,6 +605,63 @@ fn what_is_not_named_is_found() {
     assert_eq!(run(&[&folder]).1, run(&["sessions", &folder]).1);
     std::fs::remove_file(&ours).expect("removed");
     same(&newer, "of this machine");
+}
+
+/// What is known of a log is kept in the cache folder, and believed only while the log is what it was.
+#[cfg(unix)]
+#[test]
+fn what_is_known_of_a_log_is_kept_until_it_changes() {
+    let scratch = Scratch::new("usage-cache");
+    let home = scratch.path("home");
+    let folder = format!("{home}/.claude/projects/heron");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let log = std::fs::read_to_string("fixtures/leap-day.claude-code.jsonl").expect("a log");
+    let path = format!("{folder}/one.jsonl");
+    let write = |log: &str| {
+        std::fs::write(&path, log).expect("a log");
+        let file = std::fs::File::options().write(true).open(&path);
+        let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1);
+        file.and_then(|file| file.set_modified(long_ago))
+            .expect("a time");
+    };
+    let cache = format!("{home}/.cache/pactql/logs.json");
+    let read = || std::fs::read_to_string(&cache).expect("a cache");
+    let title = || {
+        let (code, out, err) = on_machine(&home, &[], &["--json"]);
+        assert_eq!(code, 0, "{err}");
+        let line = lines(&out).next().expect("a session");
+        text(&line["title"])
+    };
+    write(&log);
+    let whole = title();
+    assert!(whole.starts_with("Users of heron"), "{whole}");
+    let poisoned = read().replace("Users of heron", "Found in the cache");
+    std::fs::write(&cache, &poisoned).expect("a cache");
+    assert!(title().starts_with("Found in the cache"), "it is not used");
+    // As long as before, at the same time, and with another middle.
+    write(&log.replace("Users of heron", "Those of heron"));
+    assert!(title().starts_with("Those of heron"));
+    write(&log);
+    assert_eq!(title(), whole);
+    for damaged in [
+        "",
+        "{",
+        &poisoned.replace("\"program\":\"", "\"program\":\"9"),
+    ] {
+        std::fs::write(&cache, damaged).expect("a cache");
+        assert_eq!(title(), whole);
+        assert!(read().contains("Users of heron"));
+    }
+    std::fs::remove_file(&cache).expect("a cache");
+    assert_eq!(title(), whole);
+    // What is gone is not kept.
+    std::fs::write(format!("{folder}/two.jsonl"), &log).expect("a log");
+    std::fs::remove_file(&path).expect("a log");
+    assert_eq!(title(), whole);
+    // A cache that cannot be written is left out.
+    std::fs::remove_dir_all(format!("{home}/.cache")).expect("a folder");
+    std::fs::write(format!("{home}/.cache"), "").expect("a file");
+    assert_eq!(title(), whole);
 }
 
 /// `tokens` of several sessions ends with their sum, each response once, and `--model` is for logs that name none.

@@ -154,7 +154,10 @@ fn commands_print_what_they_did() {
     ] {
         assert_eq!(done(arguments), printed, "{arguments:?}");
     }
-    assert_eq!(answer(&["select", path, "@t0 {id='n9'}", "--count"]), "1\n");
+    assert_eq!(
+        answer(&["select", "--json", path, "@t0 {id='n9'}", "--count"]),
+        "1\n"
+    );
     let node = answer(&["select", path, "@t0 {id='j'}", "--format", "nodes"]);
     let node: Value = serde_json::from_str(&node).expect("JSON");
     assert_eq!(
@@ -184,7 +187,10 @@ fn commands_print_what_they_did() {
     );
     done(&["edit", "add", path, "^ah", "block"]);
     assert_eq!(done(&["edit", "discard", path]), "");
-    assert_eq!(answer(&["select", path, "^ah .cb", "--count"]), "0\n");
+    assert_eq!(
+        answer(&["select", "--json", path, "^ah .cb", "--count"]),
+        "0\n"
+    );
 }
 
 #[test]
@@ -587,7 +593,10 @@ fn processes_and_one_context_write_the_same_bytes() {
     let request = answer(&["render", path, "--request", "--at", "@c1", "--as", "openai"]);
     assert_eq!(request, requests[2]);
     assert_eq!(answer(&["edit", "refs", path]), "rules  cb:c1-0\n");
-    assert_eq!(answer(&["select", path, "@t0 #rules", "--count"]), "1\n");
+    assert_eq!(
+        answer(&["select", "--json", path, "@t0 #rules", "--count"]),
+        "1\n"
+    );
 
     // An export has what the file has, and is a session to go on with.
     let copy = scratch.write("copy.jsonl", export(path));
@@ -653,7 +662,7 @@ fn other_forms_are_written_elsewhere_or_in_place() {
             .count(),
         3
     );
-    assert_eq!(answer(&["select", &document, ".cb"]), "[\"a\"]\n");
+    assert_eq!(answer(&["select", "--json", &document, ".cb"]), "[\"a\"]\n");
     // Fixtures, a directory, standard input, gzip.
     let out = scratch.path("out.jsonl");
     assert_eq!(
@@ -668,7 +677,10 @@ fn other_forms_are_written_elsewhere_or_in_place() {
         ]),
         "new\n"
     );
-    assert_eq!(answer(&["select", &out, "{id='new'}"]), "[\"new\"]\n");
+    assert_eq!(
+        answer(&["select", "--json", &out, "{id='new'}"]),
+        "[\"new\"]\n"
+    );
     done(&[
         "edit",
         "add",
@@ -679,7 +691,10 @@ fn other_forms_are_written_elsewhere_or_in_place() {
         &out,
         "--force",
     ]);
-    assert_eq!(answer(&["select", &out, "{id='newer'}"]), "[\"newer\"]\n");
+    assert_eq!(
+        answer(&["select", "--json", &out, "{id='newer'}"]),
+        "[\"newer\"]\n"
+    );
     let piped = scratch.path("piped.jsonl");
     let ran = with_input(
         &["edit", "commit", "-", "-o", &piped],
@@ -705,11 +720,14 @@ fn other_forms_are_written_elsewhere_or_in_place() {
     let fork = scratch.path("fork.jsonl");
     done(&["edit", "fork", &out, "@c3", "-o", &fork]);
     assert_eq!(
-        answer(&["select", &fork, "@t0 ^seq .mt:depth(1)"]),
+        answer(&["select", "--json", &fork, "@t0 ^seq .mt:depth(1)"]),
         "[\"mt:3\"]\n"
     );
     done(&["edit", "fork", &out, "working", "-o", &fork, "--force"]);
-    assert_eq!(answer(&["select", &fork, "{id='newer'}"]), "[\"newer\"]\n");
+    assert_eq!(
+        answer(&["select", "--json", &fork, "{id='newer'}"]),
+        "[\"newer\"]\n"
+    );
 }
 
 #[test]
@@ -741,10 +759,13 @@ fn runtime_lines_are_read_and_checked() {
         "memory.jsonl",
         format!("{root}\n{{\"runtime\":{{\"memory\":1}}}}\n"),
     );
-    answer(&["select", &path, "@t0 *"]);
+    answer(&["select", "--json", &path, "@t0 *"]);
     fails(&["edit", "commit", &path], 5, "`runtime` line");
     let path = scratch.write("ok.jsonl", format!("{{\"runtime\":{{}}}}\n{root}\n"));
-    assert_eq!(answer(&["select", &path, "@t0 *", "--count"]), "1\n");
+    assert_eq!(
+        answer(&["select", "--json", &path, "@t0 *", "--count"]),
+        "1\n"
+    );
 }
 
 /// The parameters of requests are members of the document: its lines are still differences.
@@ -799,7 +820,10 @@ mod unix {
         symlink("s.jsonl", link).expect("a link");
         assert_eq!(done(&["edit", "add", link, "^ah", "block { id=x }"]), "x\n");
         assert!(std::fs::symlink_metadata(link).expect("it").is_symlink());
-        assert_eq!(answer(&["select", path, "{id='x'}", "--count"]), "1\n");
+        assert_eq!(
+            answer(&["select", "--json", path, "{id='x'}", "--count"]),
+            "1\n"
+        );
         assert_eq!(mode(path), 0o640);
         set(0o440);
         fails(&["edit", "commit", path], 6, "the file is read-only");
@@ -825,7 +849,7 @@ mod unix {
         ];
         fails(&other, 6, "E_SESSION_BUSY");
         // Readers do not wait.
-        answer(&["select", path, "@t0 *"]);
+        answer(&["select", "--json", path, "@t0 *"]);
         drop(file);
         let mut file =
             pactql::SessionFile::open(path, pactql::Context::builder()).expect("it opens");

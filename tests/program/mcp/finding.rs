@@ -203,7 +203,7 @@ fn the_list_has_every_kind_of_session() {
         assert!(!failed, "{name}: {texts:?}");
         let note = texts.get(1).map(String::as_str).unwrap_or_default();
         assert_eq!(
-            note.contains("is a log"),
+            note.contains("read as a log"),
             name == "chat.json",
             "{name}: {note}"
         );

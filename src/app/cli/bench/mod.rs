@@ -154,7 +154,7 @@ impl RunCommand for BenchArgs {
             let sessions = &loaded.sessions;
             let compared = compare(&engine, sessions, sets, self.duration, self.seed)?;
             drop(progress);
-            return print_as(with.is_json_in_pipe(), &compared, || comparison(&compared));
+            return print_as(with.is_json(), &compared, || comparison(&compared));
         }
         let selectors = self.selectors(with)?;
         for selector in &selectors {
@@ -347,7 +347,7 @@ impl BenchArgs {
             since,
             writes,
         };
-        print_as(with.is_json_in_pipe(), &report.json(), || report.text())
+        print_as(with.is_json(), &report.json(), || report.text())
     }
 
     /// The sessions to select from: with --commits live copies of those that were loaded.
@@ -538,11 +538,7 @@ const WIDTH: usize = 80;
 
 fn table(lines: &[(&str, &Tally)], times: impl Fn(&Tally) -> Option<&Times>) -> String {
     let titles = "mean p50 p99 p99.9 rows allocs selector".split(' ');
-    let mut table = TextTable::new(titles)
-        .words([6])
-        .numbers([0])
-        .hide_empty()
-        .fit(Some(WIDTH));
+    let mut table = TextTable::new(titles).words([6]).numbers([0]).hide_empty();
     for (name, tally) in lines {
         let Some(times) = times(tally) else { continue };
         let quantiles = [0.5, 0.99, 0.999].map(|share| short_time(times.quantile(share)));
@@ -554,14 +550,13 @@ fn table(lines: &[(&str, &Tally)], times: impl Fn(&Tally) -> Option<&Times>) -> 
             .chain([output::clean(name, WIDTH)]);
         table.add(cells);
     }
-    table.text(Paint::default())
+    table.text(Paint::default().columns(Some(WIDTH)))
 }
 
 fn since_table(since: &[Since]) -> String {
     let mut table = TextTable::new("before now times from to is selector".split(' '))
         .words([5, 6])
-        .numbers([0])
-        .fit(Some(WIDTH));
+        .numbers([0]);
     for one in since {
         let Ratio { ratio, low, high } = one.ratio;
         let times = [one.before_ns, one.now_ns].map(|nanos| short_time(nanos.round() as u64));
@@ -569,14 +564,13 @@ fn since_table(since: &[Since]) -> String {
         let words = [one.verdict.to_owned(), output::clean(&one.selector, WIDTH)];
         table.add(times.into_iter().chain(ratios).chain(words));
     }
-    table.text(Paint::default())
+    table.text(Paint::default().columns(Some(WIDTH)))
 }
 
 fn comparison(compared: &Comparison) -> String {
     let mut table = TextTable::new("a select,rows,".split(','))
         .words([2])
-        .numbers([0])
-        .fit(Some(WIDTH));
+        .numbers([0]);
     let Comparison { first, second, .. } = compared;
     for (
         name,
@@ -603,7 +597,7 @@ fn comparison(compared: &Comparison) -> String {
     format!(
         "{}\nB takes {ratio:.3} times as long as A, {low:.3} to {high:.3} with 95 % confidence,\n\
          in {} rounds: {verdict}\n",
-        table.text(Paint::default()),
+        table.text(Paint::default().columns(Some(WIDTH))),
         compared.rounds,
     )
 }

@@ -1,0 +1,224 @@
+//! What is known of the logs of this machine's agents, kept in the user's cache folder so that a log is read once.
+//!
+//! An entry is true of a log only while its size, its times, its place on the disk and the hash of its ends are what they
+//! were, and only for the program that wrote it. The file may be deleted, and one that cannot be read or written is left
+//! out. This file must not know how sessions are listed.
+
+use super::folders::LogSource;
+use crate::app::present::sessions::{FileContents, open_or_logs, session_of};
+use crate::app::present::stores::about_of;
+use crate::history::Session;
+use crate::inspect::{Prices, Usage, UsageBy, time_of};
+use crate::logs::file::output;
+use crate::logs::is_opencode;
+use crate::tree::Limits;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::fs::{DirBuilder, File, Metadata};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// A session of a log, but not one that belongs to another.
+#[derive(Serialize, Deserialize)]
+pub(super) struct KnownSession {
+    pub(super) title: Option<String>,
+    pub(super) project: Option<String>,
+    pub(super) when: Option<String>,
+    pub(super) steps: usize,
+    /// Tokens in and out.
+    pub(super) tokens: u64,
+    /// What its calls cost, if a price is known.
+    pub(super) cost: Option<String>,
+    pub(super) used: Value,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KnownLog {
+    state: String,
+    sessions: Arc<[KnownSession]>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cache {
+    program: String,
+    logs: HashMap<String, KnownLog>,
+}
+
+pub(super) struct KnownLogs {
+    /// What was in the file.
+    old: HashMap<String, KnownLog>,
+    /// What was asked for, of logs that can be known.
+    new: HashMap<String, KnownLog>,
+    limits: Limits,
+}
+
+impl KnownLogs {
+    pub(super) fn new(limits: Limits) -> Self {
+        let text = place().and_then(|place| std::fs::read(place).ok());
+        let cache = text.and_then(|text| serde_json::from_slice::<Cache>(&text).ok());
+        let cache = cache.filter(|cache| cache.program == program());
+        Self {
+            old: cache.unwrap_or_default().logs,
+            new: HashMap::new(),
+            limits,
+        }
+    }
+
+    /// The sessions of each of some logs; of a file that cannot be read there are none.
+    pub(super) fn of(&mut self, files: &[LogSource]) -> Vec<Arc<[KnownSession]>> {
+        let found = files.par_iter().map(|file| {
+            let state = state_of(Path::new(&file.path));
+            let known = self.old.get(&file.path);
+            let known = known.filter(|known| Some(&known.state) == state.as_ref());
+            match known {
+                Some(known) => (state, Arc::clone(&known.sessions)),
+                None => (state, read(file, self.limits).into()),
+            }
+        });
+        let found: Vec<(Option<String>, Arc<[KnownSession]>)> = found.collect();
+        let found = files.iter().zip(found).map(|(file, (state, sessions))| {
+            if let Some(state) = state {
+                let sessions = Arc::clone(&sessions);
+                let known = KnownLog { state, sessions };
+                self.new.insert(file.path.clone(), known);
+            }
+            sessions
+        });
+        found.collect()
+    }
+
+    /// Writes what is known for the next time; `all` are the logs that there are.
+    pub(super) fn keep(self, all: &[LogSource]) {
+        let Self { mut old, new, .. } = self;
+        let is_known = |(path, log): (&String, &KnownLog)| {
+            old.get(path).is_some_and(|known| known.state == log.state)
+        };
+        let Some(place) = place().filter(|_| !new.iter().all(is_known)) else {
+            return;
+        };
+        old.extend(new);
+        let mut cache = Cache {
+            program: program(),
+            logs: HashMap::new(),
+        };
+        for file in all {
+            let log = old.remove_entry(&file.path);
+            cache.logs.extend(log);
+        }
+        // Without a cache everything works, only later.
+        let _ = write(&place, &cache);
+    }
+}
+
+/// Titles are words of conversations: nobody else reads them.
+fn write(place: &Path, cache: &Cache) -> io::Result<()> {
+    let folder = place.parent().unwrap_or(place);
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)?;
+    let text = json!(cache).to_string();
+    output(place, |out| out.write_all(text.as_bytes()))
+}
+
+fn read(file: &LogSource, limits: Limits) -> Vec<KnownSession> {
+    let open = |()| open_or_logs(Path::new(&file.path), limits);
+    let sessions = match file.check().and_then(open) {
+        Ok(FileContents::Session(session)) => vec![session],
+        Ok(FileContents::Log(logs, _)) => {
+            let own = logs.iter().filter(|log| log.parent.is_none());
+            own.filter_map(|log| session_of(log).ok()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let known = sessions.iter().filter_map(|session| known(file, session));
+    known.collect()
+}
+
+fn known(file: &LogSource, session: &Session) -> Option<KnownSession> {
+    let mut usage = Usage::new(UsageBy::Session, Prices::default());
+    usage.add(&file.path, session).ok()?;
+    let used = usage.total;
+    let history = session.history();
+    let newest = history.latest();
+    let [title, project, ..] = about_of(newest.and_then(|newest| newest.meta().value("meta")));
+    let has_price = used.requests > used.unpriced + used.uncounted;
+    Some(KnownSession {
+        title,
+        project,
+        when: newest.and_then(|newest| time_of(newest)),
+        steps: history.committed().len(),
+        tokens: used.input_tokens.saturating_add(used.output_tokens),
+        cost: has_price.then(|| used.nano_dollars.to_string()),
+        used: json!(used),
+    })
+}
+
+/// The file of the cache; `None` on a machine where there is no place for it.
+fn place() -> Option<PathBuf> {
+    let folder = |name: &str, below: &str| {
+        let folder = PathBuf::from(std::env::var_os(name).filter(|value| !value.is_empty())?);
+        folder.exists().then(|| folder.join(below))
+    };
+    let home = if cfg!(target_os = "macos") {
+        "Library/Caches"
+    } else {
+        ".cache"
+    };
+    let local = || folder("LOCALAPPDATA", "");
+    let place = folder("XDG_CACHE_HOME", "").or_else(local);
+    let place = place.or_else(|| folder("HOME", home))?;
+    Some(place.join("pactql").join("logs.json"))
+}
+
+/// What tells one build of the program from another.
+fn program() -> String {
+    let about = std::env::current_exe().and_then(std::fs::metadata);
+    let times = about.map(|about| times(&about)).unwrap_or_default();
+    format!("{} {times}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The size of a file, and all that changes when it is written.
+fn times(about: &Metadata) -> String {
+    let modified = about.modified().ok();
+    let since = modified.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let nanos = since.unwrap_or_default().as_nanos();
+    #[cfg(unix)]
+    let place = {
+        use std::os::unix::fs::MetadataExt as _;
+        let (changed, part) = (about.ctime(), about.ctime_nsec());
+        format!("{} {} {changed}.{part}", about.dev(), about.ino())
+    };
+    #[cfg(not(unix))]
+    let place = "";
+    format!("{} {nanos} {place}", about.len())
+}
+
+/// How much of each end of a log is hashed.
+const END: u64 = 4096;
+
+/// A log that was written so lately may be written again without another time.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// What a log is known by; `None` of one in several files, and of one that is being written.
+fn state_of(path: &Path) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    let about = file.metadata().ok()?;
+    let age = SystemTime::now().duration_since(about.modified().ok()?);
+    if !about.is_file() || is_opencode(path) || age.ok()? < SETTLED {
+        return None;
+    }
+    let mut ends = Vec::new();
+    (&file).take(END).read_to_end(&mut ends).ok()?;
+    let tail = about.len().saturating_sub(END);
+    file.seek(SeekFrom::Start(tail)).ok()?;
+    file.take(END).read_to_end(&mut ends).ok()?;
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&ends);
+    Some(format!("{} {:x}", times(&about), hasher.finish()))
+}
