@@ -3,6 +3,7 @@
 //! | part | what it has |
 //! |---|---|
 //! | `present` | sessions by path, answers as JSON, notes, failures with codes |
+//! | `measure` | runs of selectors, and what their times say |
 //! | `cli` | commands, terminals, exit codes |
 //! | `mcp` | tools over the protocol |
 //!
@@ -12,5 +13,7 @@
 pub mod cli;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "cli")]
+mod measure;
 #[cfg(feature = "cli")]
 mod present;

@@ -64,7 +64,7 @@ impl Search {
         self.around(lines, lines)
     }
 
-    /// Keeps so many lines before each line that matches, and so many after it.
+    /// Keeps `before` lines before each line that matches, and `after` lines after it.
     #[must_use]
     pub fn around(mut self, before: usize, after: usize) -> Self {
         (self.before, self.after) = (before, after);

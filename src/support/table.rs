@@ -18,7 +18,7 @@ pub(crate) struct RowOrder {
     /// The title of a column by which they are sorted: numbers from the largest, words from the first.
     pub(crate) by: Option<&'static str>,
     pub(crate) is_reversed: bool,
-    /// At most so many, from the first.
+    /// How many at most, from the first.
     pub(crate) most: Option<usize>,
 }
 

@@ -14,7 +14,11 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &str)] = &[
     (
         "app::cli",
-        "app::mcp app::present inspect logs::file store engine advice history runtime query::sql budget logs render index tree json query::ir support",
+        "app::mcp app::measure app::present inspect logs::file store engine advice history runtime query::sql budget logs render index tree json query::ir support",
+    ),
+    (
+        "app::measure",
+        "app::present logs::file engine history support",
     ),
     (
         "app::mcp",

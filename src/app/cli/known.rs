@@ -115,7 +115,7 @@ impl KnownLogs {
     }
 }
 
-/// Titles are words of conversations: nobody else reads them.
+/// Titles are words of conversations, so only the user may read them.
 fn write(place: &Path, cache: &Cache) -> io::Result<()> {
     let folder = place.parent().unwrap_or(place);
     let mut builder = DirBuilder::new();

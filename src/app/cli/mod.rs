@@ -38,9 +38,9 @@ mod verify;
 mod words;
 mod write;
 
-pub use crate::app::present::Exit;
 #[cfg(feature = "count-allocations")]
-pub use bench::CountingAllocator;
+pub use crate::app::measure::allocations::CountingAllocator;
+pub use crate::app::present::Exit;
 
 use crate::app::present::Failure;
 use crate::tree::Limits;

@@ -668,17 +668,22 @@ impl GrepArgs {
     }
 
     fn joined(&self, patterns: &[&String]) -> String {
-        let one = |pattern: &&String| match self.fixed_strings {
-            true => regex_syntax::escape(pattern),
-            false => (*pattern).clone(),
+        let one = |pattern: &&String| {
+            if self.fixed_strings {
+                regex_syntax::escape(pattern)
+            } else {
+                (*pattern).clone()
+            }
         };
         let mut all: Vec<String> = patterns.iter().map(one).collect();
         if all.len() > 1 {
             all = all.iter().map(|one| format!("(?:{one})")).collect();
         }
-        match self.word_regexp {
-            true => format!(r"\b(?:{})\b", all.join("|")),
-            false => all.join("|"),
+        let all = all.join("|");
+        if self.word_regexp {
+            format!(r"\b(?:{all})\b")
+        } else {
+            all
         }
     }
 }

@@ -16,37 +16,37 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Opens the session of a number again.
-pub(super) type Opens<'a> = &'a (dyn Fn(usize) -> Result<Arc<Session>, Failure> + Sync);
+pub(crate) type Opens<'a> = &'a (dyn Fn(usize) -> Result<Arc<Session>, Failure> + Sync);
 
-pub(super) struct Work<'a> {
-    pub(super) engine: &'a Engine,
-    pub(super) selectors: &'a [String],
-    pub(super) sessions: &'a [Arc<Session>],
+pub(crate) struct Work<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) selectors: &'a [String],
+    pub(crate) sessions: &'a [Arc<Session>],
     /// The writers of the sessions, where commits are mixed in.
-    pub(super) writers: &'a [Mutex<Context>],
-    pub(super) mix: &'a Mix,
-    pub(super) seed: u64,
-    pub(super) threads: u64,
-    pub(super) duration: Duration,
+    pub(crate) writers: &'a [Mutex<Context>],
+    pub(crate) mix: &'a Mix,
+    pub(crate) seed: u64,
+    pub(crate) threads: u64,
+    pub(crate) duration: Duration,
     /// Operations a second of all threads together; `None` for one after the other.
-    pub(super) rate: Option<f64>,
+    pub(crate) rate: Option<f64>,
     /// Opens a session before each select, and makes the engine that it is compiled by.
-    pub(super) cold: Option<(Opens<'a>, &'a (dyn Fn() -> Engine + Sync))>,
-    pub(super) counts_allocations: bool,
+    pub(crate) cold: Option<(Opens<'a>, &'a (dyn Fn() -> Engine + Sync))>,
+    pub(crate) counts_allocations: bool,
 }
 
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// Of each selector.
-    pub(super) selects: Vec<Tally>,
+    pub(crate) selects: Vec<Tally>,
     /// Of a message, a reply and a commit.
-    pub(super) commits: Tally,
+    pub(crate) commits: Tally,
     /// Of opening a session, where each select has a new one.
-    pub(super) opens: Tally,
-    pub(super) elapsed: Duration,
+    pub(crate) opens: Tally,
+    pub(crate) elapsed: Duration,
 }
 
 /// Runs a selector and lists its ids, or computes the differences of a range. Returns the number of rows.
-pub(super) fn run_once(engine: &Engine, session: &Session, text: &str) -> Result<usize, Error> {
+pub(crate) fn run_once(engine: &Engine, session: &Session, text: &str) -> Result<usize, Error> {
     Ok(match engine.select(session, text)? {
         Answer::Rows(rows) => std::hint::black_box(rows.to_ids()).len(),
         Answer::Range(diff) => diff.rows(),
@@ -64,7 +64,7 @@ fn commit(context: &mut Context) -> Result<(), Error> {
 
 impl Work<'_> {
     /// Runs until the time is over. The first error ends it.
-    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         let start = Instant::now();
         let due = AtomicU64::new(0);
         let tokens = cancel::here();

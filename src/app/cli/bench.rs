@@ -1,20 +1,4 @@
 //! `pactql bench`: how long selectors take, against each other and against an earlier measurement.
-//!
-//! ```text
-//! mix ─▶ run ─▶ tally ─▶ statistics ─▶ baseline
-//!        └─▶ compare ──────┘
-//! ```
-
-mod allocations;
-mod baseline;
-mod compare;
-mod mix;
-mod run;
-mod statistics;
-mod tally;
-
-#[cfg(feature = "count-allocations")]
-pub use allocations::CountingAllocator;
 
 use super::command::{Invocation, RunCommand, print_as};
 use super::list::Sizes;
@@ -22,24 +6,25 @@ use super::options::EditionArgs;
 use super::progress::Progress;
 use super::sessions::{SessionsArgs, open_again};
 use super::{input, output};
+use crate::app::measure::allocations;
+use crate::app::measure::baseline::{Baseline, Sampled, Since};
+use crate::app::measure::compare::{Comparison, Side, compare};
+use crate::app::measure::mix::{MOST_WEIGHT, Mix};
+use crate::app::measure::run::{Outcome, Work, run_once};
+use crate::app::measure::statistics::Ratio;
+use crate::app::measure::tally::{Tally, Times};
 use crate::app::present::{Exit, Failure, counted};
 use crate::engine::{CacheStats, Context, Engine};
 use crate::history::Session;
 use crate::support::clock;
 use crate::support::table::{Paint, TextTable};
 use crate::support::text::{amount, short_time};
-use baseline::{Baseline, Sampled, Since};
 use clap::Args;
-use compare::{Comparison, Side, compare};
-use mix::{MOST_WEIGHT, Mix};
-use run::{Outcome, Work, run_once};
 use serde_json::{Value, json};
-use statistics::Ratio;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tally::{Tally, Times};
 
 /// How long do selectors take?
 ///

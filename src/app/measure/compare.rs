@@ -20,26 +20,26 @@ const ROUND: u64 = 1_000_000;
 const FEWEST_ROUNDS: usize = 10;
 
 #[derive(Serialize)]
-pub(super) struct Side {
-    pub(super) selectors: Vec<String>,
+pub(crate) struct Side {
+    pub(crate) selectors: Vec<String>,
     /// The median time of one select in nanoseconds.
-    pub(super) select_ns: f64,
+    pub(crate) select_ns: f64,
     /// The rows of one pass over all sessions.
-    pub(super) rows: usize,
+    pub(crate) rows: usize,
 }
 
 #[derive(Serialize)]
-pub(super) struct Comparison {
-    pub(super) first: Side,
-    pub(super) second: Side,
+pub(crate) struct Comparison {
+    pub(crate) first: Side,
+    pub(crate) second: Side,
     /// The time of the second by that of the first, for one pass over all sessions.
     #[serde(flatten)]
-    pub(super) ratio: Ratio,
-    pub(super) verdict: &'static str,
-    pub(super) rounds: usize,
+    pub(crate) ratio: Ratio,
+    pub(crate) verdict: &'static str,
+    pub(crate) rounds: usize,
 }
 
-pub(super) fn compare(
+pub(crate) fn compare(
     engine: &Engine,
     sessions: &[Arc<Session>],
     sets: [Vec<String>; 2],

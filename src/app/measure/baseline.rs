@@ -4,8 +4,8 @@
 //! runs. What differs between two starts of a program, or two machines, is in no interval. It must not know options.
 
 use super::statistics::{Ratio, median};
-use crate::app::cli::input;
 use crate::app::present::Failure;
+use crate::logs::file::output;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const FEWEST_SAMPLES: usize = 5;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Baseline {
+pub(crate) struct Baseline {
     version: u32,
     /// What was measured, apart from selectors: equal in two runs that can be compared.
     settings: String,
@@ -26,25 +26,25 @@ pub(super) struct Baseline {
 /// The samples of a selector, in nanoseconds a select.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Sampled {
-    pub(super) selector: String,
-    pub(super) samples_ns: Vec<f64>,
+pub(crate) struct Sampled {
+    pub(crate) selector: String,
+    pub(crate) samples_ns: Vec<f64>,
 }
 
 /// A selector now and then.
 #[derive(Serialize)]
-pub(super) struct Since {
-    pub(super) selector: String,
+pub(crate) struct Since {
+    pub(crate) selector: String,
     /// Medians of the samples.
-    pub(super) before_ns: f64,
-    pub(super) now_ns: f64,
+    pub(crate) before_ns: f64,
+    pub(crate) now_ns: f64,
     #[serde(flatten)]
-    pub(super) ratio: Ratio,
-    pub(super) verdict: &'static str,
+    pub(crate) ratio: Ratio,
+    pub(crate) verdict: &'static str,
 }
 
 impl Baseline {
-    pub(super) fn new(settings: String, selectors: Vec<Sampled>) -> Self {
+    pub(crate) fn new(settings: String, selectors: Vec<Sampled>) -> Self {
         Self {
             version: VERSION,
             settings,
@@ -53,7 +53,7 @@ impl Baseline {
     }
 
     /// The baseline of a file; `None` if there is no such file.
-    pub(super) fn read(file: &str) -> Result<Option<Self>, Failure> {
+    pub(crate) fn read(file: &str) -> Result<Option<Self>, Failure> {
         if !Path::new(file).exists() {
             return Ok(None);
         }
@@ -74,15 +74,16 @@ impl Baseline {
             .with_help("name another file; `--baseline` writes one that does not exist")
     }
 
-    pub(super) fn write(&self, file: &str) -> Result<(), Failure> {
-        input::write(file, |out| {
+    pub(crate) fn write(&self, file: &str) -> Result<(), Failure> {
+        let written = output(Path::new(file), |out| {
             serde_json::to_writer(&mut *out, self)?;
             out.write_all(b"\n")
-        })
+        });
+        written.map_err(|error| Failure::output(file, &error))
     }
 
     /// Refuses a baseline that was measured otherwise.
-    pub(super) fn check(&self, file: &str, settings: &str) -> Result<(), Failure> {
+    pub(crate) fn check(&self, file: &str, settings: &str) -> Result<(), Failure> {
         if self.settings == settings {
             return Ok(());
         }
@@ -94,7 +95,7 @@ impl Baseline {
     }
 
     /// The selectors that both have, in the order of `now`.
-    pub(super) fn since(&self, now: &[Sampled], seed: u64) -> Vec<Since> {
+    pub(crate) fn since(&self, now: &[Sampled], seed: u64) -> Vec<Since> {
         let mut found = Vec::new();
         for now in now {
             let before = self.selectors.iter();

@@ -4,16 +4,16 @@
 //! binaries have the allocator of the system, and nothing is counted. It must not know who asks.
 
 /// Whether this build counts.
-pub(super) const ARE_COUNTED: bool = cfg!(feature = "count-allocations");
+pub(crate) const ARE_COUNTED: bool = cfg!(feature = "count-allocations");
 
 /// The allocations of this thread so far; 0 where they are not counted.
 #[cfg(not(feature = "count-allocations"))]
-pub(super) fn here() -> u64 {
+pub(crate) fn here() -> u64 {
     0
 }
 
 #[cfg(feature = "count-allocations")]
-pub(super) use counting::here;
+pub(crate) use counting::here;
 
 #[cfg(feature = "count-allocations")]
 pub use counting::CountingAllocator;

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 const LONGEST: u64 = 3_600_000_000_000;
 
 /// Parts of a run whose means are the samples that a baseline is compared by.
-pub(super) const SLICES: usize = 40;
+pub(crate) const SLICES: usize = 40;
 
 /// Times in nanoseconds.
 #[derive(Clone)]
-pub(super) struct Times {
+pub(crate) struct Times {
     /// To two significant digits.
     spread: Histogram<u64>,
     sum: u128,
@@ -45,21 +45,21 @@ impl Times {
         self.max = self.max.max(other.max);
     }
 
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.spread.len()
     }
 
     /// The mean; 0 of none.
-    pub(super) fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.sum as f64 / self.len().max(1) as f64
     }
 
     /// The time that this share does not exceed, rounded up by less than 1 %; 0 of none.
-    pub(super) fn quantile(&self, share: f64) -> u64 {
+    pub(crate) fn quantile(&self, share: f64) -> u64 {
         self.spread.value_at_quantile(share).min(self.max)
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         json!({
             "mean": self.mean(),
             "p50": self.quantile(0.5),
@@ -72,30 +72,30 @@ impl Times {
 
 /// What was measured of a selector, or of commits.
 #[derive(Clone)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// From the beginning of an operation to its end.
-    pub(super) service: Times,
+    pub(crate) service: Times,
     /// From the moment that an operation was due, where a rate is given.
-    pub(super) response: Option<Times>,
-    pub(super) rows: u64,
+    pub(crate) response: Option<Times>,
+    pub(crate) rows: u64,
     /// Allocations, where they are counted.
-    pub(super) allocations: Option<u64>,
+    pub(crate) allocations: Option<u64>,
     /// The sum of times and the number of operations of each part of the run.
     slices: Vec<(u64, u64)>,
 }
 
 /// One operation.
-pub(super) struct Measured {
-    pub(super) service: u64,
-    pub(super) response: Option<u64>,
-    pub(super) rows: usize,
-    pub(super) allocations: u64,
+pub(crate) struct Measured {
+    pub(crate) service: u64,
+    pub(crate) response: Option<u64>,
+    pub(crate) rows: usize,
+    pub(crate) allocations: u64,
     /// The part of the run in which it began.
-    pub(super) slice: usize,
+    pub(crate) slice: usize,
 }
 
 impl Tally {
-    pub(super) fn new(with_response: bool, with_allocations: bool) -> Result<Self, Failure> {
+    pub(crate) fn new(with_response: bool, with_allocations: bool) -> Result<Self, Failure> {
         Ok(Self {
             service: Times::new()?,
             response: with_response.then(Times::new).transpose()?,
@@ -105,7 +105,7 @@ impl Tally {
         })
     }
 
-    pub(super) fn record(&mut self, one: &Measured) {
+    pub(crate) fn record(&mut self, one: &Measured) {
         self.service.record(one.service);
         if let (Some(times), Some(nanos)) = (&mut self.response, one.response) {
             times.record(nanos);
@@ -119,7 +119,7 @@ impl Tally {
         slice.1 += 1;
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.service.add(&other.service);
         if let (Some(times), Some(others)) = (&mut self.response, &other.response) {
             times.add(others);
@@ -135,7 +135,7 @@ impl Tally {
     }
 
     /// The mean service time of each part of the run that has any, in nanoseconds.
-    pub(super) fn samples(&self) -> Vec<f64> {
+    pub(crate) fn samples(&self) -> Vec<f64> {
         let slices = self.slices.iter().filter(|(_, count)| *count > 0);
         slices
             .map(|(sum, count)| *sum as f64 / *count as f64)
@@ -143,11 +143,11 @@ impl Tally {
     }
 
     /// A count for each operation; 0 of none.
-    pub(super) fn each(&self, count: u64) -> f64 {
+    pub(crate) fn each(&self, count: u64) -> f64 {
         count as f64 / self.service.len().max(1) as f64
     }
 
-    pub(super) fn json(&self, seconds: f64) -> Value {
+    pub(crate) fn json(&self, seconds: f64) -> Value {
         let count = self.service.len();
         let mut json = json!({
             "count": count,

@@ -9,10 +9,10 @@ use serde::Serialize;
 const RESAMPLES: usize = 1_000;
 
 /// Random numbers that a seed decides: SplitMix64.
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -25,7 +25,7 @@ impl Random {
     }
 
     /// A number from 0 up to 1, which is left out.
-    pub(super) fn share(&mut self) -> f64 {
+    pub(crate) fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
@@ -37,15 +37,15 @@ impl Random {
 
 /// A ratio of times with its interval of 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Ratio {
-    pub(super) ratio: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
+pub(crate) struct Ratio {
+    pub(crate) ratio: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
 impl Ratio {
     /// The median of ratios, each of two times that were measured next to each other.
-    pub(super) fn paired(ratios: &[f64], seed: u64) -> Self {
+    pub(crate) fn paired(ratios: &[f64], seed: u64) -> Self {
         let mut random = Random::new(seed);
         let again = |_| median(resampled(ratios, &mut random));
         let again = (0..RESAMPLES).map(again).collect();
@@ -53,7 +53,7 @@ impl Ratio {
     }
 
     /// The ratio of the medians of two samples, the second by the first.
-    pub(super) fn of_samples(before: &[f64], after: &[f64], seed: u64) -> Self {
+    pub(crate) fn of_samples(before: &[f64], after: &[f64], seed: u64) -> Self {
         let mut random = Random::new(seed);
         let again = (0..RESAMPLES)
             .map(|_| {
@@ -75,7 +75,7 @@ impl Ratio {
     }
 
     /// What the interval says: `slower`, `faster`, or `same` where it has 1 in it.
-    pub(super) fn verdict(&self) -> &'static str {
+    pub(crate) fn verdict(&self) -> &'static str {
         if self.low > 1.0 {
             "slower"
         } else if self.high < 1.0 {
@@ -92,7 +92,7 @@ fn resampled(samples: &[f64], random: &mut Random) -> Vec<f64> {
 }
 
 /// The median of samples, of which there is at least one.
-pub(super) fn median(mut samples: Vec<f64>) -> f64 {
+pub(crate) fn median(mut samples: Vec<f64>) -> f64 {
     samples.sort_by(f64::total_cmp);
     let middle = samples.len() / 2;
     if samples.len().is_multiple_of(2) {

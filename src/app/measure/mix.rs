@@ -5,9 +5,9 @@
 use super::statistics::Random;
 
 /// The most places in a cycle of weighted selectors.
-pub(super) const MOST_WEIGHT: u64 = 10_000;
+pub(crate) const MOST_WEIGHT: u64 = 10_000;
 
-pub(super) struct Mix {
+pub(crate) struct Mix {
     /// The selectors of one cycle, spread as evenly as their weights allow.
     order: Vec<usize>,
     sessions: usize,
@@ -18,14 +18,14 @@ pub(super) struct Mix {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(crate) enum Operation {
     Select { selector: usize, session: usize },
     Commit { session: usize },
 }
 
 impl Mix {
     /// Weights are one for each selector; their sum is at most [`MOST_WEIGHT`] and not 0.
-    pub(super) fn new(weights: &[u64], sessions: usize, zipf: Option<f64>, commits: f64) -> Self {
+    pub(crate) fn new(weights: &[u64], sessions: usize, zipf: Option<f64>, commits: f64) -> Self {
         let zipf = zipf.map(|exponent| {
             let mut sum = 0.0;
             let shares = (1..=sessions).map(|rank| {
@@ -43,7 +43,7 @@ impl Mix {
     }
 
     /// The operations of one of several threads, each of which begins at another point.
-    pub(super) fn sequence(&self, thread: u64, threads: u64, seed: u64) -> Sequence<'_> {
+    pub(crate) fn sequence(&self, thread: u64, threads: u64, seed: u64) -> Sequence<'_> {
         let all = (self.order.len() * self.sessions) as u64;
         Sequence {
             mix: self,
@@ -73,7 +73,7 @@ fn spread(weights: &[u64]) -> Vec<usize> {
     order
 }
 
-pub(super) struct Sequence<'a> {
+pub(crate) struct Sequence<'a> {
     mix: &'a Mix,
     at: u64,
     selects: u64,
@@ -81,7 +81,7 @@ pub(super) struct Sequence<'a> {
 }
 
 impl Sequence<'_> {
-    pub(super) fn next(&mut self) -> Operation {
+    pub(crate) fn next(&mut self) -> Operation {
         let mix = self.mix;
         let commits = |operations: u64| (operations as f64 * mix.commits) as u64;
         self.at += 1;
