@@ -61,7 +61,7 @@ impl KnownLogs {
     pub(super) fn new(limits: Limits) -> Self {
         let text = place().and_then(|place| std::fs::read(place).ok());
         let cache = text.and_then(|text| serde_json::from_slice::<Cache>(&text).ok());
-        let cache = cache.filter(|cache| cache.program == program());
+        let cache = cache.filter(|cache| cache.program == program(limits));
         Self {
             old: cache.unwrap_or_default().logs,
             new: HashMap::new(),
@@ -94,7 +94,11 @@ impl KnownLogs {
 
     /// Writes what is known for the next time; `all` are the logs that there are.
     pub(super) fn keep(self, all: &[LogSource]) {
-        let Self { mut old, new, .. } = self;
+        let Self {
+            mut old,
+            new,
+            limits,
+        } = self;
         let is_known = |(path, log): (&String, &KnownLog)| {
             old.get(path).is_some_and(|known| known.state == log.state)
         };
@@ -103,7 +107,7 @@ impl KnownLogs {
         };
         old.extend(new);
         let mut cache = Cache {
-            program: program(),
+            program: program(limits),
             logs: HashMap::new(),
         };
         for file in all {
@@ -176,11 +180,12 @@ fn place() -> Option<PathBuf> {
     Some(place.join("pactql").join("logs.json"))
 }
 
-/// What tells one build of the program from another.
-fn program() -> String {
+/// What tells one build of the program from another, and what it reads at most: a log that was too large is not known.
+fn program(limits: Limits) -> String {
     let about = std::env::current_exe().and_then(std::fs::metadata);
     let times = about.map(|about| times(&about)).unwrap_or_default();
-    format!("{} {times}", env!("CARGO_PKG_VERSION"))
+    let (version, most) = (env!("CARGO_PKG_VERSION"), limits.max_input);
+    format!("{version} {most} {times}")
 }
 
 /// The size of a file, and all that changes when it is written.

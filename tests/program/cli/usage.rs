@@ -654,6 +654,10 @@ fn what_is_known_of_a_log_is_kept_until_it_changes() {
     }
     std::fs::remove_file(&cache).expect("a cache");
     assert_eq!(title(), whole);
+    // What is too large for one call is not known to the next.
+    let (code, _, err) = on_machine(&home, &[], &["sessions", "--max-input", "100"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(title(), whole);
     // What is gone is not kept.
     std::fs::write(format!("{folder}/two.jsonl"), &log).expect("a log");
     std::fs::remove_file(&path).expect("a log");
