@@ -496,6 +496,7 @@ impl SegmentBuilder {
         let longest_unit = units.map(|(unit, end)| end - unit.start).max();
         Segment {
             content_sizes: OnceLock::new(),
+            calls: OnceLock::new(),
             // Before the columns are taken.
             core_members: self.has_core_members(),
             has_sub_types: has_sub_types(&texts[header::NODE_TYPE]),

@@ -9,13 +9,14 @@
 //! | part | files |
 //! |---|---|
 //! | columns and posting lists | `bits`, `posting`, `column`, `dictionary`, `expiring`, `ids` |
-//! | segments | `segment`, `build`, `records`, `attributes`, `fields`, `directory`, `interned` |
+//! | segments | `segment`, `build`, `records`, `attributes`, `fields`, `directory`, `calls`, `interned` |
 //! | snapshots | `snapshot`, `dead`, `view`, `unit`, `changes` |
 //! | writing | `writer`, `commit`, `restore`, `follow`, `merge`, `fresh` |
 
 mod attributes;
 mod bits;
 mod build;
+mod calls;
 mod changes;
 mod column;
 mod commit;

@@ -9,6 +9,7 @@
 //! | posting lists | [`Segment::of_class`], [`Segment::cores`], [`Segment::at_level`], [`Segment::levels_indexed`], [`Segment::of_sign`], [`Segment::with_children`], [`Segment::with_ttl`], [`Segment::with_stored_ttl`], [`Segment::of_tag`], [`Segment::custom_attribute`] |
 //! | text columns | [`Segment::types`], [`Segment::roles`], [`Segment::kinds`], [`Segment::keys`] |
 //! | integer columns | [`Segment::offsets`], [`Segment::ttls`], [`Segment::priorities`], [`Segment::cycles`], [`Segment::creation_times`], [`Segment::creation_indexes`], [`Segment::levels`], [`Segment::content_sizes`] |
+//! | calls and results | [`Segment::calls`] |
 //! | one row | [`Segment::id`], [`Segment::class`], [`Segment::is_core`], [`Segment::ttl`], [`Segment::present`], [`Segment::record`], [`Segment::content`] |
 //! | 64 rows | [`Segment::class_codes`], [`Segment::present_word`] |
 //! | lookup | [`Segment::find`] |
@@ -17,6 +18,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use super::calls::{Calls, CallsBuilder};
 use super::directory::Directory;
 use super::expiring::Expiring;
 use super::fields::AttributePostings;
@@ -26,10 +28,12 @@ use super::{Attribute, DictColumn, IntColumn, Posting};
 use crate::json::JsonValue;
 use crate::support::cancel::ensure;
 use crate::support::macros::names;
-use crate::tree::{NodeClass, NodeRecord, Present, RecordPlace, header};
+use crate::tree::{Fields, NodeClass, NodeRecord, Present, RecordPlace, header};
 
 /// The class code of implicit cores; [`NodeClass`] has the codes below it.
 pub(super) const CORE: u8 = 7;
+/// The attribute that a call and its results have in common (LANGUAGE §13).
+const CALL_ID: &str = "data_call_id";
 /// Levels below this one have a posting list each.
 pub(crate) const LEVEL_POSTINGS: u32 = 16;
 
@@ -115,6 +119,8 @@ pub struct Segment {
     pub(super) has_sub_types: bool,
     /// See [`Segment::content_sizes`]. Boxed because few segments have it.
     pub(super) content_sizes: OnceLock<Box<IntColumn>>,
+    /// See [`Segment::calls`]. As few have it.
+    pub(super) calls: OnceLock<Box<Calls>>,
 }
 
 /// Getters of fields: `name: field -> type`.
@@ -381,6 +387,41 @@ impl Segment {
         })
     }
 
+    /// The calls and results. The first call reads the records of those that have an id.
+    pub(crate) fn calls(&self) -> &Calls {
+        self.calls.get_or_init(|| {
+            let mut calls = CallsBuilder::default();
+            let with_id = self.custom_attribute(CALL_ID).map(Attribute::rows);
+            let mut add = |row: u32| {
+                ensure();
+                let is_call = match self.block_kind(row)? {
+                    "call" => true,
+                    "result" => false,
+                    _ => return None,
+                };
+                let mut fields = Fields::new(self.record(row));
+                let (_, id) = fields.find(|(name, _)| *name == CALL_ID)?;
+                calls.add(row, is_call, id.text()?);
+                Some(())
+            };
+            if let Some(rows) = with_id {
+                rows.for_each_in(0..self.len(), |row| {
+                    add(row);
+                });
+            }
+            Box::new(calls.finish())
+        })
+    }
+
+    /// The kind of a block as later editions read it.
+    fn block_kind(&self, row: u32) -> Option<&str> {
+        if self.class(row) != Some(NodeClass::Block) {
+            return None;
+        }
+        let of_type = || self.types().get(row)?.split_once(':').map(|(_, kind)| kind);
+        self.kinds().get(row).or_else(of_type)
+    }
+
     /// Heap size in bytes, without payload records and id text.
     pub fn index_bytes(&self) -> usize {
         let rows = self.parent.len();
@@ -401,6 +442,7 @@ impl Segment {
         let others = self.attributes.heap_bytes()
             + size_of_val(&*self.types_implied)
             + self.directory.heap_bytes()
+            + self.calls.get().map_or(0, |calls| calls.heap_bytes())
             + self.expiring.as_ref().map_or(0, |all| all.bytes());
         columns + postings + others + self.units.len() * size_of::<Unit>()
     }

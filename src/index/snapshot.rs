@@ -518,12 +518,15 @@ impl Snapshot {
         let piece = &self.pieces[self.piece_of(row)];
         let local = row - piece.shift();
         match piece.segment.parent[local as usize] {
-            NONE => {
-                let unit = piece.segment.unit_of(local);
-                outer_parent(piece.segment.units()[unit as usize].kind, self.seq)
-            }
+            NONE => self.outer_parent(row),
             parent => Some(parent + piece.shift()),
         }
+    }
+
+    /// The parent of the first row of a unit: `^seq` for its children, else the root.
+    pub(crate) fn outer_parent(&self, row: u32) -> Option<u32> {
+        let seq = self.seq.filter(|_| self.seq_rows().contains(&row));
+        (row > 0).then(|| seq.unwrap_or(0))
     }
 
     /// One past the last row of a subtree.
@@ -610,14 +613,5 @@ impl<'a> Cursor<'a> {
         self.rows = piece.base..piece.end();
         self.shift = piece.shift();
         piece.segment.id(row - self.shift)
-    }
-}
-
-/// The parent of a unit's first row: `^seq` for its children, else the root.
-fn outer_parent(kind: UnitKind, seq: Option<u32>) -> Option<u32> {
-    match kind {
-        UnitKind::Preamble => None,
-        UnitKind::Turn | UnitKind::Loose => Some(seq.unwrap_or(NONE)),
-        UnitKind::Head | UnitKind::Rest => Some(0),
     }
 }

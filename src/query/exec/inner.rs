@@ -10,26 +10,22 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use super::axis::each_core_member;
+use super::axis::{NodeSet, each_core_member, reach};
 use super::chain::{LeftContext, StepRun, matches_of_chain};
 use super::fill::CoreRows;
 use super::inner_rows::InnerRows;
 use super::order::key_order;
+use super::rows::MatchedRows;
 use super::stats::RunInput;
 use super::trace::Trace;
 use super::window::extent;
 use super::zone::signs;
 use crate::index::{Bits, SnapshotPiece, UnitKind};
-use crate::query::ir::{Attr, Axis, Class, CompareOp, InnerKind, Patterns, TypeTest};
+use crate::query::ir::{Axis, InnerKind};
 use crate::query::plan::{
-    AttrCondition, Bound, BoundChain, BoundFilter, BoundInner, BoundPick, BoundStep, BoundTest,
-    Compare, Value,
+    Bound, BoundChain, BoundFilter, BoundInner, BoundPick, BoundStep, BoundTest,
 };
 use crate::support::cancel::ensure;
-use crate::tree::Fields;
-
-/// The attribute that a call and its results have in common.
-const CALL_ID: &str = "data_call_id";
 
 /// The rows of the conditions of a plan, by number; in `chunk`, which is whole units, if one is given. Linear in what
 /// the selectors inside read and match.
@@ -165,26 +161,23 @@ impl InnerRun<'_> {
 
     /// The rows below which a group has a match, its first step hanging from the row.
     fn has(&mut self, chain: &BoundChain) -> Bits {
-        let picks = |step: &BoundStep| match step {
-            BoundStep::Filter(filter) => !filter.picks.is_empty(),
-            BoundStep::Zone { .. } => false,
-        };
+        let is_zone = |step: &BoundStep| matches!(step, BoundStep::Zone { .. });
+        let has_cores = |piece: &SnapshotPiece| !piece.segment().cores().is_empty();
         if !chain.steps.iter().any(picks) {
-            return self.has_without_picks(chain);
+            return self.has_without_picks(&chain.steps);
         }
-        if let [BoundStep::Filter(filter)] = &*chain.steps
-            && let Some(rows) = self.has_picked(filter)
-        {
-            return rows;
+        let pieces = self.input.snapshot.pieces_in(self.window.clone());
+        if chain.steps.iter().any(is_zone) || pieces.iter().any(has_cores) {
+            return self.has_by_walking(chain);
         }
-        self.has_by_walking(chain)
+        self.has_picked(None, &chain.steps)
     }
 
     /// From the last step to the first: the rows from which the steps behind are reached.
-    fn has_without_picks(&mut self, chain: &BoundChain) -> Bits {
+    fn has_without_picks(&mut self, steps: &[BoundStep]) -> Bits {
         // The matches of the step behind, from which the last step is reached, and its axis.
         let mut behind: Option<(Bits, Axis)> = None;
-        for step in chain.steps.iter().rev() {
+        for step in steps.iter().rev() {
             behind = Some(match step {
                 BoundStep::Filter(filter) => {
                     let mut rows = self.holding_step(filter);
@@ -232,17 +225,18 @@ impl InnerRun<'_> {
         let mut out = rows.cleared();
         for piece in snapshot.pieces_in(self.window.clone()) {
             let (segment, shift) = (piece.segment(), piece.shift());
+            let parent_of = |row: u32| match segment.parent_of(row - shift) {
+                Some(parent) => Some(parent + shift),
+                None => snapshot.outer_parent(row),
+            };
             let mut last = None;
             rows.for_each_in(piece.start()..piece.end(), |row| {
-                let mut at = segment.parent_of(row - shift).map(|parent| parent + shift);
+                let mut at = parent_of(row);
                 // Siblings mostly follow each other.
-                if at == last && at.is_some() {
+                if at == last {
                     return;
                 }
                 last = at;
-                if at.is_none() {
-                    at = snapshot.parent(row);
-                }
                 while let Some(parent) = at
                     && !out.contains(parent)
                 {
@@ -250,7 +244,12 @@ impl InnerRun<'_> {
                     if axis == Axis::Child || !self.window.contains(&parent) {
                         break;
                     }
-                    at = snapshot.parent(parent);
+                    // The root and `^seq` may be in another piece.
+                    at = if parent < piece.start() {
+                        snapshot.parent(parent)
+                    } else {
+                        parent_of(parent)
+                    };
                 }
             });
             self.cores_above(piece, rows, axis, &mut out);
@@ -279,55 +278,103 @@ impl InnerRun<'_> {
         });
     }
 
-    /// [`has`](Self::has) for one step that picks: the matches are grouped by the rows above them. `None` where there
-    /// are implicit cores, which have groups of their own.
-    fn has_picked(&mut self, step: &BoundFilter) -> Option<Bits> {
-        let snapshot = self.input.snapshot;
-        let pieces = snapshot.pieces_in(self.window.clone());
-        if pieces
-            .iter()
-            .any(|piece| !piece.segment().cores().is_empty())
-        {
-            return None;
+    /// [`has`](Self::has) for steps of which one picks, without zones: the matches of a step are grouped by the rows
+    /// that it hangs from. A group has no match that is below a nearer one of `lefts`; without `lefts`, each row is
+    /// looked at as if it were the only one. Linear in the matches and the levels above each.
+    fn has_picked(&mut self, lefts: Option<&Bits>, steps: &[BoundStep]) -> Bits {
+        let Some((BoundStep::Filter(step), rest)) = steps.split_first() else {
+            return self.nothing();
+        };
+        if !steps.iter().any(picks) {
+            return self.has_without_picks(steps);
         }
-        let rows = self.holding_step(step);
+        let (window, axis) = (self.window.clone(), step.axis);
+        let mut rows = self.holding_step(step);
+        if let Some(lefts) = lefts {
+            let left = NodeSet {
+                bits: lefts.clone(),
+                root: false,
+                seq: false,
+            };
+            if let Some(below) = reach(&left, axis, None, window, self.input) {
+                rows.and(&below);
+            }
+        }
+        if step.picks.is_empty() {
+            // No child of a node is inside another.
+            let nested = lefts.is_some() || axis == Axis::Descendant;
+            let found = self.has_picked(nested.then_some(&rows), rest);
+            rows.and(&found);
+            return self.above(&rows, axis);
+        }
         // What each test after a pick holds of.
         let tests = step.picks.iter().filter_map(BoundPick::test);
         let tests: Vec<Bits> = tests
             .map(|test| self.holding(std::slice::from_ref(test), CoreRows::All))
             .collect();
-        let mut pairs: Vec<(u32, u32)> = Vec::new();
-        for row in rows.iter() {
-            let mut at = snapshot.parent(row);
-            while let Some(parent) = at {
-                pairs.push((parent, row));
-                at = match step.axis {
-                    Axis::Child => None,
-                    Axis::Descendant if self.window.contains(&parent) => snapshot.parent(parent),
-                    Axis::Descendant => None,
-                };
+        let mut out = self.above(&rows, axis);
+        if let Some(lefts) = lefts {
+            out.and(lefts);
+        }
+        let (mut members, mut picked) = (Vec::new(), self.nothing());
+        let mut pairs = Vec::new();
+        for node in out.iter() {
+            ensure();
+            self.group(node, lefts, &rows, step, &mut members);
+            if let Some(row) = left_of(&step.picks, &tests, &mut members) {
+                picked.insert(row);
+                pairs.push((node, row));
             }
         }
-        // The members of a group become neighbours, in document order.
-        pairs.sort_unstable();
+        if !rest.is_empty() {
+            let found = self.has_picked(lefts.is_some().then_some(&picked), rest);
+            pairs.retain(|&(_, row)| found.contains(row));
+        }
         let mut out = self.nothing();
-        let mut members: Vec<u32> = Vec::new();
-        for group in pairs.chunk_by(|a, b| a.0 == b.0) {
-            members.clear();
-            members.extend(group.iter().map(|&(_, row)| row));
-            if step.key_order {
-                let node = |row: u32| snapshot.node(row);
-                members.sort_by(|&a, &b| key_order(node(a), node(b)));
-            }
-            if leaves_one(&step.picks, &tests, &mut members) {
-                out.insert(group[0].0);
-            }
-        }
-        Some(out)
+        pairs.into_iter().for_each(|(node, _)| out.insert(node));
+        out
     }
 
-    /// [`has`](Self::has) by running the steps below each row that has children. Only for picks in front of other
-    /// steps, whose groups depend on the row; the rows read are those below each row.
+    /// The members of the group of `node` among `rows`, in the order in which the step picks; no more than it looks at.
+    fn group(
+        &self,
+        node: u32,
+        lefts: Option<&Bits>,
+        rows: &Bits,
+        step: &BoundFilter,
+        members: &mut Vec<u32>,
+    ) {
+        let snapshot = self.input.snapshot;
+        let most = match step.picks.first() {
+            Some(BoundPick::First) if !step.key_order => 1,
+            Some(BoundPick::Nth(n)) if !step.key_order => usize::try_from(*n).unwrap_or(usize::MAX),
+            _ => usize::MAX,
+        };
+        members.clear();
+        let (end, mut nearer) = (snapshot.end(node), node + 1);
+        let mut at = rows.next(nearer);
+        while let Some(row) = at.filter(|&row| row < end)
+            && members.len() < most
+        {
+            let left = lefts.and_then(|lefts| lefts.next(nearer));
+            if let Some(left) = left.filter(|&left| left < row) {
+                nearer = snapshot.end(left);
+                at = rows.next(row.max(nearer));
+                continue;
+            }
+            if step.axis == Axis::Descendant || snapshot.parent(row) == Some(node) {
+                members.push(row);
+            }
+            at = rows.next(row + 1);
+        }
+        if step.key_order {
+            let node = |row: u32| snapshot.node(row);
+            members.sort_by(|&a, &b| key_order(node(a), node(b)));
+        }
+    }
+
+    /// [`has`](Self::has) by running the steps below each row that has children. Only for picks behind zones and where
+    /// there are implicit cores, which have groups of their own; the rows read are those below each row.
     fn has_by_walking(&mut self, chain: &BoundChain) -> Bits {
         let snapshot = self.input.snapshot;
         let mut out = self.nothing();
@@ -360,8 +407,13 @@ impl InnerRun<'_> {
     fn matched(&mut self, any: &[BoundChain]) -> Bits {
         let mut rows = Bits::new(0..self.input.snapshot.end_row());
         for chain in any {
-            let found = matches_of_chain(chain, self.input, &mut self.trace);
-            found.for_each(|row| rows.insert(row));
+            match matches_of_chain(chain, self.input, &mut self.trace) {
+                MatchedRows::Bits(found) => {
+                    let words = found.iter().flat_map(Bits::filled_words);
+                    words.for_each(|(first, word)| rows.insert_word(first, word));
+                }
+                found => found.for_each(|row| rows.insert(row)),
+            }
         }
         rows
     }
@@ -454,27 +506,22 @@ impl InnerRun<'_> {
         }
     }
 
-    /// The rows of each depth with the depth, in document order.
+    /// The rows of each depth with the depth, which ascends: `^sys`, `^ah`, and the turns from the newest.
     fn units(&self) -> Vec<(Range<u32>, i64)> {
         let snapshot = self.input.snapshot;
-        let mut units = Vec::new();
-        if !snapshot.sys_rows().is_empty() {
-            units.push((snapshot.sys_rows(), -1));
-        }
-        let mut depth = i64::from(snapshot.turns());
-        for piece in snapshot.pieces() {
+        let regions = [(snapshot.sys_rows(), -1), (snapshot.head_rows(), 0)];
+        let mut units: Vec<_> = regions.into_iter().collect();
+        units.retain(|(rows, _)| !rows.is_empty());
+        let turns = snapshot.pieces().iter().rev().flat_map(|piece| {
             let segment = piece.segment();
-            for unit in piece.units() {
-                if segment.units()[unit as usize].kind == UnitKind::Turn {
-                    let rows = segment.unit_rows(unit);
-                    units.push((rows.start + piece.shift()..rows.end + piece.shift(), depth));
-                    depth -= 1;
-                }
-            }
-        }
-        if !snapshot.head_rows().is_empty() {
-            units.push((snapshot.head_rows(), 0));
-        }
+            let is_turn = |unit: &u32| segment.units()[*unit as usize].kind == UnitKind::Turn;
+            let turns = piece.units().rev().filter(is_turn);
+            turns.map(|unit| {
+                let rows = segment.unit_rows(unit);
+                rows.start + piece.shift()..rows.end + piece.shift()
+            })
+        });
+        units.extend(turns.zip(1..));
         units
     }
 
@@ -482,60 +529,54 @@ impl InnerRun<'_> {
 
     /// The calls with a result, or the results with a call, on which one of the tests holds if there are any.
     fn answered(&mut self, kind: InnerKind, tests: &[BoundChain]) -> Bits {
-        let snapshot = self.input.snapshot;
         let mut out = self.nothing();
-        let (Some(calls), Some(results)) = (self.of_kind("call"), self.of_kind("result")) else {
-            return out;
-        };
         let accepted = (!tests.is_empty()).then(|| self.one_of(tests));
         let accepts = |row: u32| accepted.as_ref().is_none_or(|rows| rows.contains(row));
         // The last call of each id so far: providers reuse ids, so the nearest one counts.
-        let mut open: HashMap<&str, u32> = HashMap::new();
-        for piece in snapshot.pieces() {
-            let (segment, shift) = (piece.segment(), piece.shift());
-            let Some(with_id) = segment.custom_attribute(CALL_ID) else {
-                continue;
-            };
-            with_id.rows().for_each_in(piece.rows(), |local| {
-                let row = local + shift;
-                let is_call = calls.contains(row);
-                if !is_call && !results.contains(row) {
-                    return;
+        let mut before: HashMap<&str, u32> = HashMap::new();
+        let pieces = self.input.snapshot.pieces();
+        for (at, piece) in pieces.iter().enumerate() {
+            let (links, shift) = (piece.segment().calls(), piece.shift());
+            let mut open: Vec<Option<u32>> = vec![None; links.ids()];
+            if !before.is_empty() {
+                let known = (0..).map(|id| before.get(links.text(id)).copied());
+                open.iter_mut()
+                    .zip(known)
+                    .for_each(|(open, known)| *open = known);
+            }
+            for link in links.within(piece.rows()) {
+                if piece.is_dead(link.row) {
+                    continue;
                 }
-                ensure();
-                let mut fields = Fields::new(segment.record(local));
-                let id = fields.find(|(name, _)| *name == CALL_ID);
-                let Some(id) = id.and_then(|(_, id)| id.text()) else {
-                    return;
-                };
-                if is_call {
-                    open.insert(id, row);
-                } else if let Some(&call) = open.get(id) {
+                let (row, open) = (link.row + shift, &mut open[link.id as usize]);
+                if link.is_call {
+                    *open = Some(row);
+                } else if let Some(call) = *open {
                     match kind {
                         InnerKind::HasResult if accepts(row) => out.insert(call),
                         InnerKind::HasCall if accepts(call) => out.insert(row),
                         _ => {}
                     }
                 }
-            });
+            }
+            if at + 1 < pieces.len() {
+                let known = open.into_iter().enumerate();
+                before.extend(known.filter_map(|(id, row)| Some((links.text(id), row?))));
+            }
         }
         out
     }
+}
 
-    /// The blocks of a kind.
-    fn of_kind(&mut self, kind: &str) -> Option<Bits> {
-        let (attr, value) = (Attr::Kind, Value::Text(kind.into()));
-        let compare = Compare::new(&attr, CompareOp::Eq, value, &mut Patterns::new()).ok()?;
-        let tests = [
-            BoundTest::Type(TypeTest::Class(Class::Block)),
-            BoundTest::Attr(AttrCondition { attr, compare }),
-        ];
-        Some(self.holding(&tests, CoreRows::None))
+fn picks(step: &BoundStep) -> bool {
+    match step {
+        BoundStep::Filter(filter) => !filter.picks.is_empty(),
+        BoundStep::Zone { .. } => false,
     }
 }
 
-/// Whether a member is left of a group in its order, after picks and the tests between them.
-fn leaves_one(picks: &[BoundPick], tests: &[Bits], members: &mut Vec<u32>) -> bool {
+/// The member that is left of a group in its order, after picks and the tests between them.
+fn left_of(picks: &[BoundPick], tests: &[Bits], members: &mut Vec<u32>) -> Option<u32> {
     let mut tests = tests.iter();
     for pick in picks {
         let kept = match pick {
@@ -555,38 +596,31 @@ fn leaves_one(picks: &[BoundPick], tests: &[Bits], members: &mut Vec<u32>) -> bo
         members.clear();
         members.extend(kept);
     }
-    !members.is_empty()
+    members.first().copied()
 }
 
-/// For each unit, the best of the values of the units whose depths differ by at most `within`.
+/// For each unit, the best of the values of the units whose depths differ by at most `within`; depths ascend.
 fn nearest(
     units: &[(Range<u32>, i64)],
     values: &[Option<u32>],
     within: i64,
     better: impl Fn(u32, u32) -> u32,
 ) -> Vec<Option<u32>> {
-    // By depth, ascending: a window over these slides along.
-    let mut order: Vec<usize> = (0..units.len()).collect();
-    order.sort_by_key(|&at| units[at].1);
-    let mut best = vec![None; units.len()];
-    // Values that may still be the best, each better than those behind it.
+    // A window over the units slides along. Of its values, those that may still be the best, each better than those
+    // behind it.
     let mut candidates: std::collections::VecDeque<(i64, u32)> = std::collections::VecDeque::new();
-    let mut next = 0;
-    for &at in &order {
-        let depth = units[at].1;
-        while let Some(&other) = order.get(next)
-            && units[other].1 <= depth.saturating_add(within)
-        {
-            if let Some(value) = values[other] {
-                while candidates
-                    .back()
-                    .is_some_and(|&(_, last)| better(last, value) == value)
-                {
-                    candidates.pop_back();
-                }
-                candidates.push_back((units[other].1, value));
+    let mut coming = units.iter().zip(values).peekable();
+    let best = units.iter().map(|&(_, depth)| {
+        let is_near = |other: i64| other <= depth.saturating_add(within);
+        while let Some((&(_, other), &value)) = coming.next_if(|((_, other), _)| is_near(*other)) {
+            let Some(value) = value else { continue };
+            while candidates
+                .back()
+                .is_some_and(|&(_, last)| better(last, value) == value)
+            {
+                candidates.pop_back();
             }
-            next += 1;
+            candidates.push_back((other, value));
         }
         while candidates
             .front()
@@ -594,7 +628,7 @@ fn nearest(
         {
             candidates.pop_front();
         }
-        best[at] = candidates.front().map(|&(_, value)| value);
-    }
-    best
+        candidates.front().map(|&(_, value)| value)
+    });
+    best.collect()
 }
