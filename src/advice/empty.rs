@@ -1,12 +1,12 @@
 //! Finds out why a selection is empty (LANGUAGE §10). Runs only when asked: the cost of an answer
-//! does not include it. Linear in the nodes of the snapshots that the selector reads; the search
-//! for matches elsewhere may run the selector over every snapshot.
+//! does not include it. Linear in the nodes of the snapshots that the selector reads; matches
+//! elsewhere are searched in a bounded number of snapshots.
 
 use hashbrown::HashSet;
 
 use super::inventory::Inventory;
 use super::reason::EmptyReason;
-use super::unknown::{Unknown, time_of};
+use super::unknown::{SEARCHED, Unknown, time_of};
 use crate::history::{History, Position, Union, run_union};
 use crate::index::Snapshot;
 use crate::query::exec::{MatchedRows, RunInput, Trace, count, run, run_untailed};
@@ -226,7 +226,7 @@ impl Nothing<'_> {
         })
     }
 
-    /// Matches in the working state, else in the newest other snapshot that has any.
+    /// Matches in the working state, else in the newest other snapshot that has any, of those searched.
     fn elsewhere(&self) -> Option<EmptyReason> {
         let history = self.history;
         let matches = |snapshot: &Snapshot| {
@@ -250,11 +250,11 @@ impl Nothing<'_> {
         }
         self.only?;
         let mut newest = None;
-        let all = Union::all(history);
+        let searched = Union::newest(history, SEARCHED);
         run_union(
             self.bound,
             history,
-            &all,
+            &searched,
             &mut Trace::off(),
             &mut |at, _| {
                 newest = Some(at);

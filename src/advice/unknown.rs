@@ -87,6 +87,9 @@ fn other_word<'a>(
     found.map(|(_, ours)| *ours).find(|ours| known(ours))
 }
 
+/// The newest snapshots in which an empty answer is searched elsewhere. A store may have to read each.
+pub(super) const SEARCHED: usize = 256;
+
 /// The nodes that were read, and the session around them.
 pub(super) struct Unknown<'a> {
     pub(super) here: Inventory<'a>,
@@ -170,14 +173,15 @@ impl Unknown<'_> {
     }
 
     /// The time at which a node has the id: nothing for the working state, else the newest
-    /// snapshot.
+    /// snapshot of those searched.
     fn id_elsewhere(&self, id: &str) -> Option<String> {
         let working = self.history.working();
         if self.edition != Edition::V01 && working.is_some_and(|tree| tree.find(id).is_some()) {
             return Some(String::new());
         }
         let committed = self.history.committed();
-        let at = committed.iter().rposition(|tree| tree.find(id).is_some())?;
+        let newest = committed.len().saturating_sub(SEARCHED)..committed.len();
+        let at = newest.rev().find(|&at| committed[at].find(id).is_some())?;
         Some(time_of(committed.len() - 1 - at))
     }
 

@@ -28,6 +28,15 @@ impl Union {
         }
     }
 
+    /// The newest snapshots, at most `most`.
+    pub(crate) fn newest(history: &History, most: usize) -> Self {
+        let count = history.committed().len();
+        Self {
+            snapshots: count.saturating_sub(most)..count,
+            latest: false,
+        }
+    }
+
     pub(crate) fn new(span: SnapshotRange, latest: bool) -> Self {
         Self {
             snapshots: span.oldest..span.newest + 1,
