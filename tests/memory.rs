@@ -53,6 +53,7 @@ fn memory_follows_nodes_and_changes() {
     a_difference_costs_what_it_changes();
     a_written_session_keeps_what_changed();
     a_waiting_session_is_small();
+    a_step_of_an_agent_allocates_little();
     whole_snapshots_find_the_sharing_again();
     counting_lists_nothing();
     a_select_allocates_the_list_of_its_ids();
@@ -453,6 +454,33 @@ fn a_waiting_session_is_small() {
         own.len()
     );
     assert!(beside < MOST, "{held} bytes, {texts} of them texts");
+}
+
+/// A result, the reply and the commit in a long session, at the median: three of four commits merge nothing.
+fn a_step_of_an_agent_allocates_little() {
+    const MOST: usize = 136;
+    let mut context = Context::builder()
+        .clock(StepClock::new(1 << 61, 1_000))
+        .build();
+    let prompt = Message::system(&"You book flights. ".repeat(300));
+    context.append(prompt).expect("a message");
+    let mut counts: Vec<usize> = (0..600)
+        .map(|turn| {
+            let result = Message::tool(&format!("call{turn}"), "there are seats");
+            let reply = Message::assistant("").call(&format!("call{}", turn + 1), "search", "{}");
+            let step = || {
+                context.append(result).expect("a result");
+                context.reply(reply).expect("a reply");
+                context.commit().expect("a commit");
+            };
+            counted_blocks(step).1
+        })
+        .skip(500)
+        .collect();
+    counts.sort_unstable();
+    let median = counts[counts.len() / 2];
+    println!("append + reply + commit make {median} allocations");
+    assert!(median <= MOST, "{median} allocations");
 }
 
 /// Whole snapshots take about the memory of the same snapshots written as deltas.
