@@ -148,14 +148,13 @@ fn counting(contenders: &Contenders, effort: Effort, table: &mut Table) {
 fn compiling(contenders: &Contenders, effort: Effort, table: &mut Table) {
     table.section("compiling 50 characters");
     let (new, known) = (shapes(128), literals(128));
-    let cases: [(&str, f64, &[String], &[String]); 3] = [
+    let cases: [(&str, f64, &[String], &[String]); 2] = [
         ("new", 6e3, &new, &[]),
-        ("of a known shape", 4e3, &known[1..], &known[..1]),
         ("text already seen", 200.0, &known, &known),
     ];
     let mut compile = contenders.database.compile();
     let mut sqlite = Vec::new();
-    let mut times = [const { Vec::new() }; 3];
+    let mut times = [const { Vec::new() }; 2];
     for _ in 0..effort.rounds * 4 {
         sqlite.push(per_run(&mut compile, 32));
         for ((_, _, texts, before), times) in cases.iter().zip(&mut times) {

@@ -3,7 +3,7 @@
 //!
 //! What is counted: each of the ten query classes, prepared, on one snapshot of 1,000 nodes and on
 //! one of 10,000, from the call to a `Vec<&str>` of the ids; counting every block; and compiling a
-//! selector of 50 characters that is new, of a known shape, or known by its text. The program runs
+//! selector of 50 characters that is new, or known by its text. The program runs
 //! itself under `valgrind --tool=callgrind` twice with different numbers of calls, and divides the
 //! difference, so loading and start-up do not count.
 //!
@@ -64,12 +64,7 @@ fn main() {
 /// The names of everything that is counted.
 fn cases() -> impl Iterator<Item = &'static str> {
     let queries = Query::ALL.iter().map(|query| query.name());
-    queries.chain([
-        "count-every-block",
-        "compile-new",
-        "compile-known-shape",
-        "compile-seen",
-    ])
+    queries.chain(["count-every-block", "compile-new", "compile-seen"])
 }
 
 /// Instructions a call, or `-` where callgrind gave no number.
@@ -90,10 +85,6 @@ fn collected(case: &str, nodes: usize, calls: usize) -> Option<u64> {
 fn run(case: &str, nodes: usize, calls: usize) {
     match case {
         "compile-new" => compile(&shapes(calls), &[]),
-        "compile-known-shape" => {
-            let texts = literals(calls + 1);
-            compile(&texts[1..], &texts[..1]);
-        }
         "compile-seen" => {
             // One text only, so that the first compilation does not count for each.
             let engine = engine();

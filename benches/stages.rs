@@ -3,7 +3,7 @@
 //! Measured, for selectors of about 50 characters: text to syntax tree (`parse`), text to
 //! normalized form (`lower`, which includes parsing), normalized form to plan (`plan`), plan and
 //! values to a bound plan (`bind`), and all of it in an engine whose cache is empty
-//! (`compile/new`), has the shape (`compile/known shape`) or has the text (`compile/seen`). Then
+//! (`compile/new`) or has the text (`compile/seen`). Then
 //! running: by text with a cold and with a warm plan cache, and prepared, for a query of the newest
 //! turn and for one that reads all of 10,000 nodes.
 //!
@@ -53,11 +53,7 @@ fn stages(criterion: &mut Criterion) {
 fn compile(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("compile");
     let (new, known) = (shapes(432), literals(432));
-    let cases: [(&str, &[String], &[String]); 3] = [
-        ("new", &new, &[]),
-        ("known shape", &known[1..], &known[..1]),
-        ("seen", &known, &known),
-    ];
+    let cases: [(&str, &[String], &[String]); 2] = [("new", &new, &[]), ("seen", &known, &known)];
     for (name, texts, before) in cases {
         group.bench_function(name, |bencher| {
             bencher.iter_custom(|rounds| {

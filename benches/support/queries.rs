@@ -130,7 +130,7 @@ pub(crate) fn asked_id(tree: &walk::Tree) -> String {
     blocks[blocks.len() / 2].to_owned()
 }
 
-/// `count` selectors of 50 characters with different shapes: no two share a plan.
+/// `count` selectors of 50 characters that differ in their tests.
 pub(crate) fn shapes(count: usize) -> Vec<String> {
     const ROOTS: [&str; 3] = ["^seq", "^root", "depth(1-9)"];
     const AXES: [&str; 2] = [" ", " > "];
@@ -165,7 +165,7 @@ pub(crate) fn shapes(count: usize) -> Vec<String> {
         .collect()
 }
 
-/// `count` selectors of 50 characters that differ only in a literal: all share one plan.
+/// `count` selectors of 50 characters that differ only in a literal.
 pub(crate) fn literals(count: usize) -> Vec<String> {
     (0..count)
         .map(|index| format!("@t0 ^seq .mt > .mc > .cb[role='{index:09}'][ttl<=1]"))

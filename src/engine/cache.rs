@@ -1,10 +1,7 @@
-//! The plan cache: selector text to prepared selector, shape to plan.
+//! The plan cache: selector text to prepared selector.
 //!
-//! Selectors that differ only in literals have the same shape and share a plan. Both maps are
-//! bounded by weight and shared by all sessions and threads; a look-up locks one shard for one
-//! hash probe.
+//! It is bounded by weight and shared by all sessions and threads; a look-up locks one shard for one hash probe.
 
-use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -16,12 +13,10 @@ use super::prepared::Prepared;
 use super::statement::CompiledSelector;
 use crate::advice::correct;
 use crate::query::ir::{Edition, Purpose};
-use crate::query::plan::{Plan, PlanShape, compile};
 use crate::support::diag::Error;
 use crate::support::macros::names;
 
 type Texts = Cache<Arc<str>, Prepared, ByHeld, DefaultHashBuilder>;
-type Shapes = Cache<Box<[u8]>, Arc<Plan>, ByHeld, DefaultHashBuilder>;
 
 /// Bytes of an entry of weight 1, including what it points to.
 const ENTRY_BYTES: usize = 16 * 1024;
@@ -29,30 +24,15 @@ const ENTRY_BYTES: usize = 16 * 1024;
 /// Estimated bytes of text, query, plan and bound plan for each byte of a selector's text.
 const SPREAD: usize = 32;
 
-/// Estimated bytes of a step or test of a plan.
-const PART_BYTES: usize = 128;
-
 /// By estimated bytes, 1 for an ordinary selector. What is heavier than the whole cache is not stored.
 #[derive(Clone, Copy, Debug)]
 struct ByHeld;
 
-impl ByHeld {
-    fn weight(bytes: usize) -> u64 {
-        (bytes.div_ceil(ENTRY_BYTES) as u64).max(1)
-    }
-}
-
 impl Weighter<Arc<str>, Prepared> for ByHeld {
     fn weight(&self, text: &Arc<str>, prepared: &Prepared) -> u64 {
         let patterns = prepared.bound().map_or(0, |bound| bound.pattern_bytes);
-        Self::weight(text.len() * SPREAD + patterns)
-    }
-}
-
-impl Weighter<Box<[u8]>, Arc<Plan>> for ByHeld {
-    fn weight(&self, shape: &Box<[u8]>, plan: &Arc<Plan>) -> u64 {
-        let steps = plan.chains.iter().map(|chain| chain.steps.len());
-        Self::weight((steps.sum::<usize>() + plan.slots) * PART_BYTES + shape.len())
+        let bytes = text.len() * SPREAD + patterns;
+        (bytes.div_ceil(ENTRY_BYTES) as u64).max(1)
     }
 }
 
@@ -60,7 +40,6 @@ names! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(super) enum Outcome: as_str {
         Text = "text hit",
-        Shape = "shape hit",
         Miss = "miss",
     }
 }
@@ -70,9 +49,9 @@ names! {
 /// ```
 /// let engine = pactql::Engine::new();
 /// engine.prepare("@t0 .cb[kind='call']")?;
-/// engine.prepare("@t0 .cb[kind='text']")?; // the same plan, with another value
+/// engine.prepare("@t0 .cb[kind='call']")?;
 /// let stats = engine.cache_stats();
-/// assert_eq!((stats.misses, stats.shape_hits), (1, 1));
+/// assert_eq!((stats.misses, stats.text_hits), (1, 1));
 /// # Ok::<(), pactql::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -80,22 +59,15 @@ names! {
 pub struct CacheStats {
     /// Look-ups whose text was cached.
     pub text_hits: u64,
-    /// Look-ups whose shape was cached.
-    pub shape_hits: u64,
     /// Look-ups that compiled a plan.
     pub misses: u64,
     /// Texts evicted.
     pub evictions: u64,
     /// Texts in the cache.
     pub texts: u64,
-    /// Plans in the cache.
-    pub plans: u64,
 }
 
-fn cache<K: Eq + Hash, V: Clone>(capacity: usize) -> Cache<K, V, ByHeld, DefaultHashBuilder>
-where
-    ByHeld: Weighter<K, V>,
-{
+fn cache(capacity: usize) -> Texts {
     let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
     Cache::with(capacity, capacity as u64, ByHeld, hasher, lifecycle)
 }
@@ -106,9 +78,7 @@ pub(super) struct PlanCache {
     /// The texts of mutations, places first: they mean something else there. Most engines have none.
     mutations: [OnceLock<Texts>; 2],
     capacity: usize,
-    shapes: Shapes,
     text_hits: AtomicU64,
-    shape_hits: AtomicU64,
     misses: AtomicU64,
     inserted: AtomicU64,
 }
@@ -117,11 +87,9 @@ impl PlanCache {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             texts: (capacity > 0).then(|| cache(capacity)),
-            shapes: cache(capacity.max(16)),
             mutations: [OnceLock::new(), OnceLock::new()],
             capacity,
             text_hits: AtomicU64::new(0),
-            shape_hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             inserted: AtomicU64::new(0),
         }
@@ -159,28 +127,13 @@ impl PlanCache {
     ) -> Result<(Prepared, Outcome), Error> {
         let lowered = crate::query::ir::compile_for(text, edition, purpose)
             .map_err(|refused| correct(refused, edition, purpose))?;
-        let shape = PlanShape::from_query(&lowered.query);
-        let known = texts.and_then(|_| self.shapes.get(shape.bytes()));
-        let (plan, outcome) = match known {
-            Some(plan) => {
-                self.shape_hits.fetch_add(1, Ordering::Relaxed);
-                (plan, Outcome::Shape)
-            }
-            None => {
-                self.misses.fetch_add(1, Ordering::Relaxed);
-                let plan = Arc::new(compile(&lowered.query));
-                if texts.is_some() {
-                    self.shapes.insert(shape.bytes().into(), Arc::clone(&plan));
-                }
-                (plan, Outcome::Miss)
-            }
-        };
-        let prepared = Prepared::new(CompiledSelector::new(text, edition, lowered, plan))?;
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        let prepared = Prepared::new(CompiledSelector::new(text, edition, lowered))?;
         if let Some(texts) = texts {
             self.inserted.fetch_add(1, Ordering::Relaxed);
             texts.insert(Arc::clone(&prepared.statement().text), prepared.clone());
         }
-        Ok((prepared, outcome))
+        Ok((prepared, Outcome::Miss))
     }
 
     pub(super) fn stats(&self) -> CacheStats {
@@ -189,11 +142,9 @@ impl PlanCache {
         let texts = texts.map(|texts| texts.len() as u64).sum();
         CacheStats {
             text_hits: self.text_hits.load(Ordering::Relaxed),
-            shape_hits: self.shape_hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
             evictions: self.inserted.load(Ordering::Relaxed).saturating_sub(texts),
             texts,
-            plans: self.shapes.len() as u64,
         }
     }
 }

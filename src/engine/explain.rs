@@ -64,7 +64,7 @@ pub struct Explain {
     pub normalized: String,
     /// SHA-256 of the canonical text.
     pub fingerprint: String,
-    /// Whether the plan cache knew it: `text hit`, `shape hit` or `miss`; `prepared` if it was not asked.
+    /// Whether the plan cache knew it: `text hit` or `miss`; `prepared` if it was not asked.
     pub cache: &'static str,
     /// The normalized form after each pass, when asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]

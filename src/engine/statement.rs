@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::query::ir::{Edition, InsertionPoint, Lowered, SelectorQuery};
-use crate::query::plan::{BindError, Bound, Plan, Value, bind, sources};
+use crate::query::plan::{BindError, Bound, Plan, Value, bind, compile, sources};
 use crate::support::diag::{Diagnostic, Error, Warning};
 
 /// A compiled selector. The values of the plan's slots are in the query.
@@ -15,7 +15,7 @@ pub(super) struct CompiledSelector {
     /// The names of its parameters, sorted.
     pub(super) params: Box<[Box<str>]>,
     pub(super) warnings: Option<Arc<[Warning]>>,
-    pub(super) plan: Arc<Plan>,
+    pub(super) plan: Plan,
     pub(super) edition: Edition,
     /// The byte range of the time in the text, if it has one.
     pub(super) time: Option<Range<usize>>,
@@ -24,14 +24,14 @@ pub(super) struct CompiledSelector {
 }
 
 impl CompiledSelector {
-    pub(super) fn new(text: &str, edition: Edition, lowered: Lowered, plan: Arc<Plan>) -> Self {
+    pub(super) fn new(text: &str, edition: Edition, lowered: Lowered) -> Self {
         let warnings = (!lowered.warnings.is_empty()).then(|| lowered.warnings.into());
         Self {
             text: text.into(),
             params: lowered.query.params().into_iter().map(Into::into).collect(),
+            plan: compile(&lowered.query),
             query: lowered.query,
             warnings,
-            plan,
             edition,
             time: lowered.time,
             insertion: lowered.insertion,

@@ -189,13 +189,9 @@ fn equal_meanings_share_a_plan() {
     for (edition, texts) in rows {
         let engine = Inner::builder().edition(edition).build();
         let first = engine.check(texts[0]).unwrap();
-        assert_eq!(engine.cache_stats().misses, 1);
-        for (at, text) in texts.iter().enumerate().skip(1) {
+        for text in &texts[1..] {
             let other = engine.check(text).unwrap();
             assert_eq!(other.fingerprint, first.fingerprint, "{text}");
-            let stats = engine.cache_stats();
-            assert_eq!((stats.shape_hits, stats.misses), (at as u64, 1), "{text}");
-            assert_eq!(stats.plans, 1);
         }
         // An engine of the canonical edition reads the canonical text as the same selector.
         let canonical = Inner::new();

@@ -387,7 +387,7 @@ impl BenchArgs {
 }
 
 fn cache(before: CacheStats, after: CacheStats) -> Value {
-    let hits = (after.text_hits + after.shape_hits) - (before.text_hits + before.shape_hits);
+    let hits = after.text_hits - before.text_hits;
     let misses = after.misses - before.misses;
     let hit_rate = match hits + misses {
         0 => 1.0,

@@ -7,13 +7,23 @@ use super::steps::{
     SlotTest, keeps_cores,
 };
 use crate::query::ir::{
-    Attr, Axis, Chain, CompareOp, DepthSet, InnerTest, NodeStep, PickOrTest, PickStep, QueryStep,
-    SelectorQuery, Test, TypeTest,
+    Attr, Axis, Chain, CompareOp, DepthSet, InnerTest, NodeStep, Operand, PickOrTest, PickStep,
+    QueryStep, SelectorQuery, Test, TypeTest,
 };
+
+/// The operands that fill a plan's slots, in slot order.
+pub type Sources<'q> = SmallVec<[&'q Operand; 8]>;
+
+/// The operands of `query` in slot order. Linear in the query.
+pub fn sources(query: &SelectorQuery) -> Sources<'_> {
+    let mut found = Sources::new();
+    query.each_operand(&mut |operand| found.push(operand));
+    found
+}
 
 /// Compiles a query. Linear in its size.
 pub fn compile(query: &SelectorQuery) -> Plan {
-    // Slots are numbered in the order of `SelectorQuery::operands`, so a plan fits every query of its shape.
+    // Slots are numbered in the order of `sources`.
     let mut slots = Slots(0);
     let chains = query.chains.iter().map(|chain| slots.chain(chain));
     let chains: Box<[PlannedGroup<FilterPlan>]> = chains.collect();

@@ -5,9 +5,8 @@
 //! | [`compile()`] | query | [`Plan`]: literals lifted into numbered slots |
 //! | [`bind()`] | plan, operands, parameters | [`Bound`]: checked values in place, all that execution reads |
 //!
-//! Queries of one [`PlanShape`] differ only in literals and share one plan. Plans are immutable and
-//! shared by sessions and threads. The index structure that serves a test is chosen per segment
-//! at run time.
+//! Plans are immutable and shared by sessions and threads. The index structure that serves a test is chosen per
+//! segment at run time.
 //!
 //! This module knows the normalized form. It must not know indexes, snapshots or selector text.
 
@@ -18,7 +17,6 @@ mod display;
 mod number_set;
 mod observe;
 mod predicate;
-mod shape;
 mod steps;
 mod text_test;
 mod value;
@@ -29,12 +27,11 @@ pub use bound::{
     AttrCondition, Bound, BoundChain, BoundFilter, BoundInner, BoundPick, BoundStep, BoundTest,
     BoundTests, NearestEnd, NearestRows,
 };
-pub use compile::compile;
+pub use compile::{Sources, compile, sources};
 pub use display::{PlanLine, StepWork, operand_label};
 pub use number_set::{NumberSet, ObservedNumbers};
 pub use observe::Readings;
 pub use predicate::Compare;
-pub use shape::{PlanShape, Sources, sources};
 pub use steps::{
     FilterPlan, GroupStep, InnerPlan, Plan, PlannedGroup, Predicate, RootOrSeq, SlotNumber,
     SlotTest,
