@@ -80,7 +80,7 @@ const CASES: &[Case] = &[
         "eight-deep",
         concat!(
             "@t0 .mt:has(.mc:has(> .cb:not(:is([role='user']:has-result, [kind='call']:not(:has-result(",
-            "[role='tool']:not(:is([kind='image'], [priority>8]:not(:has(.cb)))))))))"
+            "[role='tool']:not(:is([kind='image'], [priority>8]))))))))"
         ),
         &[
             "@t0 .mt",
