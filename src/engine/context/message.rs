@@ -119,9 +119,10 @@ impl Context {
     /// [`Stream`](super::Stream) adds what follows. A message with an empty part begins a block without a text.
     /// Errors as [`Context::append`].
     pub fn begin_reply(&mut self, message: Message) -> Result<Vec<String>, Error> {
-        let message = match message.parts.is_empty() {
-            true => message.part(NewNode::text("")),
-            false => message,
+        let message = if message.parts.is_empty() {
+            message.part(NewNode::text(""))
+        } else {
+            message
         };
         self.put(message, true)
     }

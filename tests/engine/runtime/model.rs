@@ -939,10 +939,7 @@ impl Model {
         let wanted: Vec<&str> = siblings
             .iter()
             .filter(there)
-            .map(|sibling| match sibling == old {
-                true => id,
-                false => sibling,
-            })
+            .map(|sibling| if sibling == old { id } else { sibling })
             .collect();
         let at = wanted.iter().position(|sibling| *sibling == id).unwrap();
         let next = wanted.get(at + 1).map(|next| self.nodes[*next].offset());

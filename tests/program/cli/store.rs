@@ -936,7 +936,8 @@ fn sessions_are_listed_renamed_deleted_pruned_erased_and_backed_up() {
         2,
         "E_SNAPSHOT_NOT_FOUND",
     );
-    let young = answer(&["store", "prune", &store, "--older-than", "1h"]);
+    // The time of an imported snapshot is that of its log.
+    let young = answer(&["store", "prune", &store, "--older-than", "9999w"]);
     assert!(young.starts_with("nothing to remove"), "{young}");
     // Erasing, by ids and by a selector, also names the sessions that share the texts.
     done(&["edit", "fork", &at("support-agent"), "@t0", &at("fork")]);
