@@ -6,7 +6,8 @@
 //! - Without arguments: logs of 24 MB in memory, on one thread. Each is run several times in turn, and the fastest counts.
 //! - `-- --store`: logs of 200 MB, or of as many MB as a number says, from a file into a store by the program: the first
 //!   time, again as it is, and with one more line. Times are the fastest of three (with one more line there is one), on all threads; memory is the most that
-//!   the process had (`VmHWM`, so on Linux).
+//!   the process had (`VmHWM`, so on Linux). Beside the first: the rows that it made, written again by hand, with a prepared
+//!   statement for each table in one transaction, the values in memory. That is the least that the layout of stores costs.
 //! - `-- --instructions`: the same with 20 MB, as instructions on one thread under callgrind.
 
 #[path = "support/callgrind.rs"]
@@ -45,8 +46,8 @@ fn main() {
     let size = arguments.iter().find_map(|argument| argument.parse().ok());
     match &arguments[..] {
         [child, what, log, store] if child == "--child" => run(what, log, store),
-        _ if has("--store") => into_store(size.unwrap_or(200) << 20, by_program),
-        _ if has("--instructions") => into_store(size.unwrap_or(20) << 20, by_callgrind),
+        _ if has("--store") => into_store(size.unwrap_or(200) << 20, true),
+        _ if has("--instructions") => into_store(size.unwrap_or(20) << 20, false),
         _ => in_memory(),
     }
 }
@@ -81,8 +82,9 @@ fn in_memory() {
 /// What one step costs, and what is to be said beside it.
 type Measured = fn(what: &str, log: &str, store: &str) -> (f64, String);
 
-/// Imports logs of a size into stores: once, again, and with one more line.
-fn into_store(bytes: usize, measured: Measured) {
+/// Imports logs of a size into stores: once, again, and with one more line. Costs are seconds, or instructions.
+fn into_store(bytes: usize, by_clock: bool) {
+    let measured: Measured = if by_clock { by_program } else { by_callgrind };
     let folder = tempfile::tempdir().expect("a directory");
     let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     // Nothing is compacted in that of Codex: the model is sent all of it, and memory is for that.
@@ -102,11 +104,73 @@ fn into_store(bytes: usize, measured: Measured) {
             }
             let (cost, said) = measured(what, &log, &store);
             println!("  {what}: {said}, ratio {:.2}", cost / parse);
+            if what == "import" && by_clock {
+                let (rows, cost) = by_hand(&store, &path("hand.db"));
+                println!(
+                    "  its {rows} rows by hand: {:.0} ms, ratio {:.2}",
+                    cost * 1e3,
+                    cost / parse
+                );
+            }
         }
         for ending in ["", "-wal", "-shm"] {
+            let _ = fs::remove_file(path(&format!("hand.db{ending}")));
             let _ = fs::remove_file(path(&format!("a.db{ending}")));
         }
     }
+}
+
+/// The rows of a store, written into another file with its tables and indexes: how many there are, and seconds.
+fn by_hand(store: &str, copy: &str) -> (usize, f64) {
+    let from = rusqlite::Connection::open(store).expect("a store");
+    let texts = |sql: &str| -> Vec<(String, String)> {
+        let mut statement = from.prepare(sql).expect("a statement");
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        rows.expect("rows").map(|row| row.expect("texts")).collect()
+    };
+    let made = "select name, sql from sqlite_schema where name not like 'sqlite%' and type = ";
+    let tables = texts(&format!("{made}'table'"));
+    let rows: Vec<(usize, Vec<rusqlite::types::Value>)> = tables
+        .iter()
+        .map(|(table, _)| {
+            let mut statement = from
+                .prepare(&format!("select * from {table}"))
+                .expect("a table");
+            let columns = statement.column_count();
+            let (mut rows, mut values) = (statement.query([]).expect("rows"), Vec::new());
+            while let Some(row) = rows.next().expect("a row") {
+                values
+                    .extend((0..columns).map(|at| row.get_unwrap::<_, rusqlite::types::Value>(at)));
+            }
+            (columns, values)
+        })
+        .collect();
+    let mut to = rusqlite::Connection::open(copy).expect("a file");
+    to.execute_batch(
+        "pragma journal_mode = wal; pragma synchronous = normal; pragma cache_size = -32768",
+    )
+    .expect("settings");
+    for (_, sql) in tables
+        .iter()
+        .chain(&texts(&format!("{made}'index' and sql is not null")))
+    {
+        to.execute_batch(sql).expect("a table or an index");
+    }
+    let (mut written, began) = (0, Instant::now());
+    let transaction = to.transaction().expect("a transaction");
+    for ((table, _), (columns, values)) in tables.iter().zip(&rows) {
+        let marks = vec!["?"; *columns].join(", ");
+        let sql = format!("insert into {table} values ({marks})");
+        let mut statement = transaction.prepare(&sql).expect("a statement");
+        for row in values.chunks(*columns) {
+            statement
+                .execute(rusqlite::params_from_iter(row))
+                .expect("inserted");
+            written += 1;
+        }
+    }
+    transaction.commit().expect("written");
+    (written, began.elapsed().as_secs_f64())
 }
 
 fn by_callgrind(what: &str, log: &str, store: &str) -> (f64, String) {
