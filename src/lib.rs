@@ -140,7 +140,7 @@ pub mod explain {
 /// What belongs to writing a session through a [`Context`]: commits, policies' limits, clocks,
 /// references, streams, requests, standing selectors, and what is kept between two runs.
 pub mod context {
-    pub use crate::engine::{ContextState, Log, LogEntry, Request, Stream, Watch, sent};
+    pub use crate::engine::{ContextState, Log, LogEntry, Request, Stream, Watch, attempted, sent};
     pub use crate::logs::file::write_context;
     pub use crate::runtime::{
         Clock, Commit, Limit, Measure, Reference, Scope, StepClock, SystemClock,

@@ -7,14 +7,17 @@ use crate::json;
 use crate::range::RangeDiff;
 use crate::selection::Selection;
 use crate::values::{Source, by_name, prepared, range_options};
-use pactql::RangeOptions;
+use pactql::inspect::share::{Redactor, page};
 use pactql::inspect::{
-    By, Part, PrefixReport, Report, ReportOptions, StepReport, TokenReport, Tokenizer,
+    AssertReport, By, Condition, Counts, DuplicateReport, Fields, GrepReport, Part, PrefixReport,
+    Prices, Report, ReportOptions, Run, Search, ShowReport, StepReport, TokenReport, Tokenizer,
+    Top, UnusedReport, Usage, UsageBy, WithoutReport,
 };
 use pactql::logs::write_session;
+use pactql::{Provider, RangeOptions};
 use pyo3::exceptions::PyFileExistsError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyIterator, PyList};
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -66,7 +69,7 @@ impl Session {
     ///
     /// # Errors
     /// The process was forked since.
-    fn check(&self, py: Python<'_>) -> PyResult<()> {
+    fn ensure_here(&self, py: Python<'_>) -> PyResult<()> {
         self.origin.map_or(Ok(()), |origin| origin.check(py))
     }
 
@@ -75,7 +78,7 @@ impl Session {
     /// # Errors
     /// The process was forked since.
     pub(crate) fn shared(&self, py: Python<'_>) -> PyResult<Arc<pactql::Session>> {
-        self.check(py)?;
+        self.ensure_here(py)?;
         Ok(Arc::clone(&self.session))
     }
 
@@ -86,7 +89,7 @@ impl Session {
         engine: &Arc<pactql::Engine>,
         prepared: &pactql::Prepared,
     ) -> PyResult<Selection> {
-        self.check(py)?;
+        self.ensure_here(py)?;
         let rows = py.detach(|| prepared.rows_in(&self.session.history()));
         let (engine, name) = (Arc::clone(engine), self.name.clone());
         Ok(Selection::new(rows.or_raise(py)?, engine, name))
@@ -99,7 +102,7 @@ impl Session {
         prepared: &pactql::Prepared,
         options: &RangeOptions,
     ) -> PyResult<RangeDiff> {
-        self.check(py)?;
+        self.ensure_here(py)?;
         let diff = forks::shared(py, || prepared.range_with(&self.session, options));
         Ok(RangeDiff::new(diff.or_raise(py)?, self.name.clone()))
     }
@@ -110,14 +113,26 @@ impl Session {
         py: Python<'py>,
         options: ReportOptions,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.check(py)?;
+        self.ensure_here(py)?;
         let report = forks::shared(py, || R::new(&self.engine, &self.session, &options));
         json::report(py, &report.or_raise(py)?)
     }
 
+    fn render_attempt(&self, py: Python<'_>, form: Option<Provider>, id: &str) -> PyResult<String> {
+        let history = self.fetch(py)?;
+        let made = history.attempts().iter().find(|made| made.attempt_id == id);
+        let Some((made, thread)) = made.zip(pactql::context::attempted(&history, id)) else {
+            let message = format!("the session has no attempt `{id}`; `attempts` lists them");
+            return Err(pyo3::exceptions::PyKeyError::new_err(message));
+        };
+        let form = form.or(Provider::parse(&made.provider)).unwrap_or_default();
+        py.detach(|| pactql::render::request(&thread, form))
+            .or_raise(py)
+    }
+
     /// Has all snapshots in memory.
     fn fetch(&self, py: Python<'_>) -> PyResult<Arc<pactql::History>> {
-        self.check(py)?;
+        self.ensure_here(py)?;
         let history = self.session.history();
         let fetched = py.detach(|| history.fetch_all());
         fetched.map_err(|failure| {
@@ -188,7 +203,7 @@ impl Session {
     /// The cycles of the committed snapshots, oldest first.
     #[getter]
     fn cycles(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
-        self.check(py)?;
+        self.ensure_here(py)?;
         Ok(py.detach(|| self.session.history().cycles().collect()))
     }
 
@@ -201,6 +216,29 @@ impl Session {
     /// The number of committed snapshots.
     fn __len__(&self) -> usize {
         self.session.history().committed().len()
+    }
+
+    /// The snapshot at an index, the newest being `-1`, or a list of those of a slice.
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        index: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let cycles = PyList::new(py, slf.get().cycles(py)?)?;
+        let class = py.import("pactql._snapshot")?.getattr("Snapshot")?;
+        let found = cycles.as_any().get_item(index)?;
+        let Ok(some) = found.cast::<PyList>() else {
+            return class.call1((slf, found));
+        };
+        let made = some.iter().map(|cycle| class.call1((slf, cycle)));
+        let made = made.collect::<PyResult<Vec<_>>>()?;
+        Ok(PyList::new(py, made)?.into_any())
+    }
+
+    /// Its committed snapshots, oldest first.
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        let all = pyo3::types::PySlice::full(slf.py());
+        Self::__getitem__(slf, all.as_any())?.try_iter()
     }
 
     /// A session without commits is one, too.
@@ -257,7 +295,10 @@ impl Session {
     ///
     /// Of the snapshot or the range `at`, or of `all` snapshots; without both, of the working state, or else the
     /// newest. `by` is region, role, kind, turn, tool or key.
-    #[pyo3(signature = (at = None, *, by = "region", only = None, tokenizer = None, all = false))]
+    ///
+    /// With `without`, a selector: what all calls would have used and cost without what it matches.
+    #[pyo3(signature = (at = None, *, by = "region", only = None, tokenizer = None, all = false, without = None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn tokens<'py>(
         &self,
         py: Python<'py>,
@@ -266,9 +307,13 @@ impl Session {
         only: Option<&str>,
         tokenizer: Option<&str>,
         all: bool,
+        without: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let by = by_name("group", by, &By::ALL, By::as_str)?;
         let part = if all { Part::all() } else { at_time(at) };
+        if without.is_some() {
+            return self.report::<WithoutReport>(py, options(part, without, None, tokenizer)?);
+        }
         self.report::<TokenReport>(py, options(part, only, None, tokenizer)?.by(by))
     }
 
@@ -299,13 +344,196 @@ impl Session {
         self.report::<StepReport>(py, options(at_time(at), only, provider, tokenizer)?)
     }
 
+    /// What the model saw: the blocks of a snapshot or a range with their texts, what is new among them, and the call that
+    /// was made. What `pactql show --json` prints. `before_reply` leaves out the reply.
+    #[pyo3(signature = (at = None, *, only = None, before_reply = false, tokenizer = None))]
+    fn show<'py>(
+        &self,
+        py: Python<'py>,
+        at: Option<&str>,
+        only: Option<&str>,
+        before_reply: bool,
+        tokenizer: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let options = options(at_time(at), only, None, tokenizer)?;
+        self.report::<ShowReport>(py, options.before_reply(before_reply))
+    }
+
+    /// Where a regular expression matches, line by line, in all snapshots or those of `at`: what `pactql grep --json` prints.
+    ///
+    /// >>> found = session.grep("refund", ignore_case=True)
+    /// >>> [(block["id"], block["first"]) for block in found["blocks"]][:1]
+    /// [('cb:c1', '@c1')]
+    #[pyo3(signature = (pattern, at = None, *, only = None, ignore_case = false, context = 0))]
+    fn grep<'py>(
+        &self,
+        py: Python<'py>,
+        pattern: &str,
+        at: Option<&str>,
+        only: Option<&str>,
+        ignore_case: bool,
+        context: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let search = Search::new(pattern, ignore_case)
+            .or_raise(py)?
+            .context(context);
+        let part = at.map_or_else(Part::all, |at| Part::default().at(at));
+        self.report::<GrepReport>(py, options(part, only, None, None)?.search(search))
+    }
+
+    /// The largest texts, or groups of them with `by`, of all snapshots or those of `at`: what `pactql top --json` prints.
+    #[pyo3(signature = (at = None, *, by = None, only = None, tokenizer = None))]
+    fn top<'py>(
+        &self,
+        py: Python<'py>,
+        at: Option<&str>,
+        by: Option<&str>,
+        only: Option<&str>,
+        tokenizer: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let group = |by| by_name("group", by, &By::ALL, By::as_str);
+        let by = by.map(group).transpose()?;
+        let part = at.map_or_else(Part::all, |at| Part::default().at(at));
+        let options = options(part, only, None, tokenizer)?;
+        let session = self.shared(py)?;
+        let made = py.detach(|| {
+            let fitting = || Top::fitting(&self.engine, &session, &options.part);
+            let mut top = Top::new(by, options.tokenizer.unwrap_or_else(fitting));
+            let name = self.name().unwrap_or_default();
+            top.add(&self.engine, name, &session, &options.part)
+                .map(|()| top)
+        });
+        json::report(py, &made.or_raise(py)?)
+    }
+
+    /// Which tools the model is given and never calls, and what sending them costs: what `pactql tokens --unused --json`
+    /// prints.
+    #[pyo3(signature = (at = None, *, tokenizer = None))]
+    fn unused<'py>(
+        &self,
+        py: Python<'py>,
+        at: Option<&str>,
+        tokenizer: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let part = at.map_or_else(Part::all, |at| Part::default().at(at));
+        self.report::<UnusedReport>(py, options(part, None, None, tokenizer)?)
+    }
+
+    /// Which texts one request sends more than once: what `pactql tokens --duplicates --json` prints.
+    #[pyo3(signature = (at = None, *, only = None, tokenizer = None))]
+    fn duplicates<'py>(
+        &self,
+        py: Python<'py>,
+        at: Option<&str>,
+        only: Option<&str>,
+        tokenizer: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.report::<DuplicateReport>(py, options(at_time(at), only, None, tokenizer)?)
+    }
+
+    /// Whether conditions hold, one a line of the text: what `pactql assert --json` prints.
+    ///
+    /// >>> report = session.check("some @t0 ^sys .cb\ntokens <= 100000")
+    /// >>> report["holds"], [each["holds"] for each in report["conditions"]]
+    /// (True, [True, True])
+    #[pyo3(signature = (conditions, /))]
+    fn check<'py>(&self, py: Python<'py>, conditions: &str) -> PyResult<Bound<'py, PyAny>> {
+        let conditions = Condition::parse_file(conditions).or_raise(py)?;
+        self.report::<AssertReport>(py, ReportOptions::default().conditions(conditions))
+    }
+
+    /// What the calls used and cost, by `day`, `month`, `model`, `project`, `session` or `agent`: what
+    /// `pactql usage --json` prints.
+    #[pyo3(signature = (by = "day"))]
+    fn usage<'py>(&self, py: Python<'py>, by: &str) -> PyResult<Bound<'py, PyAny>> {
+        let by = by_name("group", by, &UsageBy::ALL, UsageBy::as_str)?;
+        let session = self.shared(py)?;
+        let used = py.detach(|| {
+            let mut usage = Usage::new(by, Prices::default());
+            let name = self.name().unwrap_or_default();
+            usage.add(name, &session).map(|()| usage)
+        });
+        json::report(py, &used.or_raise(py)?)
+    }
+
+    /// What a selector can ask for here: headers, attributes with their values, tools. What `pactql fields --json` prints.
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let session = self.shared(py)?;
+        let found = py.detach(|| {
+            let mut fields = Fields::default();
+            fields.add(&session).map(|()| fields.report())
+        });
+        json::report(py, &found.or_raise(py)?)
+    }
+
+    /// Where this run and another one part: how many steps are equal, and what differs first. What `pactql diff RUN RUN
+    /// --json` prints.
+    #[pyo3(signature = (other, /))]
+    fn diff<'py>(&self, py: Python<'py>, other: &Self) -> PyResult<Bound<'py, PyAny>> {
+        let (a, b) = (self.shared(py)?, other.shared(py)?);
+        let content = pactql::history::ContentOptions::default();
+        let parted = py
+            .detach(|| Ok::<_, pactql::Error>(Run::new(&a)?.divergence(&Run::new(&b)?, &content)));
+        json::report(py, &parted.or_raise(py)?)
+    }
+
+    /// What became of a node: when it appeared, changed, moved and went, and by what. What `pactql blame --json` prints.
+    ///
+    /// # Errors
+    /// `KeyError`: no snapshot has the id.
+    #[pyo3(signature = (id, /))]
+    fn blame<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyAny>> {
+        let history = self.fetch(py)?;
+        let found = py.detach(|| pactql::history::blame(&history, id));
+        let found = found.ok_or_else(|| {
+            pyo3::exceptions::PyKeyError::new_err(format!("no snapshot has a node `{id}`"))
+        })?;
+        json::report(py, &found)
+    }
+
+    /// The calls of the provider that were recorded, newest first, also those that failed: `attempt_id`, `cycle_id`, `status`,
+    /// `error`, `model`, times and counts of tokens. `render(attempt=…)` gives what one was sent.
+    #[getter]
+    fn attempts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let history = self.fetch(py)?;
+        json::report(py, &history.attempts().iter().collect::<Vec<_>>())
+    }
+
+    /// The session as a page of HTML that needs no server, with what the patterns of `redact` match taken out.
+    #[pyo3(signature = (*, redact = Vec::new()))]
+    fn to_html(&self, py: Python<'_>, redact: Vec<String>) -> PyResult<String> {
+        let history = self.fetch(py)?;
+        let redactor = Redactor::new(&redact);
+        let mut redactor =
+            redactor.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+        let made = py.detach(|| {
+            let mut bytes = Vec::new();
+            let title = self.name().unwrap_or("session");
+            page(&history, title, &mut redactor, &mut Counts::default())
+                .write_html(&mut bytes)
+                .map(|()| bytes)
+        });
+        let bytes = made.map_err(|error| of_system(py, &error.to_string(), &error))?;
+        Ok(String::from_utf8(bytes)?)
+    }
+
     /// A snapshot as the request that a provider is sent: the JSON text. `openai`, `openai-responses`, `anthropic`,
     /// `gemini`, `bedrock`, or `thread`. Without `provider`, the form of the requests that the session came in as, or
-    /// else `thread`; without `at`, the working state, or else the newest snapshot.
-    #[pyo3(signature = (provider = None, at = None, /))]
-    fn render(&self, py: Python<'_>, provider: Option<&str>, at: Option<&str>) -> PyResult<String> {
+    /// else `thread`; without `at`, the working state, or else the newest snapshot. With `attempt`, what that attempt was
+    /// sent, in its own form.
+    #[pyo3(signature = (provider = None, at = None, /, *, attempt = None))]
+    fn render(
+        &self,
+        py: Python<'_>,
+        provider: Option<&str>,
+        at: Option<&str>,
+        attempt: Option<&str>,
+    ) -> PyResult<String> {
         let provider = provider.map(crate::values::provider).transpose()?;
-        self.check(py)?;
+        if let Some(id) = attempt {
+            return self.render_attempt(py, provider, id);
+        }
+        self.ensure_here(py)?;
         let history = self.session.history();
         let found = py.detach(|| self.engine.snapshots(&history, at.unwrap_or_default()));
         let found = found.or_raise(py)?;

@@ -167,10 +167,54 @@ impl Store {
         self.session(name.py(), &named)
     }
 
+    /// The session of a name, or `default` if there is none.
+    #[pyo3(name = "get", signature = (name, default = None, /))]
+    fn session_or<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match self.with(py, |store| match store.session(name) {
+            Ok(session) => Ok(Some(session)),
+            Err(error) if error.code() == Code::SessionNotFound => Ok(None),
+            Err(error) => Err(error),
+        })? {
+            Some(_) => Bound::new(py, self.session(py, name)?).map(Bound::into_any),
+            None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
+    /// Deletes a session, as `delete`.
+    fn __delitem__(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.delete(py, name)
+    }
+
+    /// The names of its sessions, in order.
+    fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let found = self.with(py, |store| store.sessions(""))?;
+        Ok(found.into_iter().map(|info| info.name).collect())
+    }
+
+    /// Its sessions, in the order of their names.
+    fn values(&self, py: Python<'_>) -> PyResult<Vec<Session>> {
+        let names = self.keys(py)?;
+        names.iter().map(|name| self.session(py, name)).collect()
+    }
+
+    /// The names and their sessions, in order.
+    fn items(&self, py: Python<'_>) -> PyResult<Vec<(String, Session)>> {
+        let names = self.keys(py)?;
+        let opened = names.into_iter().map(|name| {
+            let session = self.session(py, &name)?;
+            Ok((name, session))
+        });
+        opened.collect()
+    }
+
     /// The names of its sessions, in order.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        let found = self.with(py, |store| store.sessions(""))?;
-        PyList::new(py, found.into_iter().map(|info| info.name))?.try_iter()
+        PyList::new(py, self.keys(py)?)?.try_iter()
     }
 
     /// The number of its sessions.

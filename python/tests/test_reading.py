@@ -447,3 +447,92 @@ def test_the_classes_of_errors(session: pactql.Session, tmp_path: Path) -> None:
     with pytest.raises(pactql.InputError) as raised:
         pactql.Session.open(broken)
     assert raised.value.faults[0]["file"] == str(broken)
+
+
+def test_reports_are_those_of_the_command_line(session: pactql.Session) -> None:
+    shown = session.show("@c1")["snapshots"][0]
+    assert shown["cycle"] == 1 and {block["id"] for block in shown["blocks"]} >= set(session.select("@c1 .cb").ids())
+    assert [block["id"] for block in session.grep("REFUND", ignore_case=True)["blocks"]]
+    assert session.grep("REFUND")["blocks"] == []
+    assert session.top(by="role")["groups"][0]["name"] and session.top()["groups"]
+    whole, less = (session.tokens(without=each) for each in (".cb[key='none']", ".cb[kind='result']"))
+    assert whole["blocks"] == 0 and less["blocks"] > 0
+    assert {"tools", "requests"} & set(session.unused()) and session.duplicates()["snapshots"]
+    assert session.usage("model")["sessions"] == 1
+    assert session.fields()["nodes"] > 0
+    assert [each["holds"] for each in session.check("some @t0 .cb\nno @t0 .cb")["conditions"]] == [True, False]
+    with pytest.raises(pactql.Error, match="condition"):
+        session.check("some")
+    same = session.diff(session)
+    assert same["equal"] == same["a"]["steps"] == same["b"]["steps"] and same["parted"] is None
+    assert session.blame("cb:u2")["events"][0]["event"] == "appeared"
+    with pytest.raises(KeyError, match="no snapshot has a node `nope`"):
+        session.blame("nope")
+    page = session.to_html(redact=["Graz"])
+    assert page.startswith("<!doctype html>") and "Graz" not in page
+    assert session.attempts == []
+    with pytest.raises(KeyError, match="no attempt `a1-1`"):
+        session.render(attempt="a1-1")
+
+
+def test_snapshots(session: pactql.Session) -> None:
+    assert [each.cycle for each in session] == session.cycles
+    newest, first = session[-1], session[0]
+    assert newest == session[5] != first and len({newest, session[5], first}) == 2
+    assert newest.nodes.ids() == session.select("@t0 *").ids()
+    assert newest.select(".cb[role=$role]", role="user").ids() == session.select("@t0 .cb[role='user']").ids()
+    assert newest.messages("openai") == json.loads(session.render("openai"))["messages"]
+    assert newest.messages("thread") and newest.request == json.loads(session.render())
+    assert all(node.role == "assistant" for node in newest.reply)
+    assert [each.cycle for each in session[1:3]] == session.cycles[1:3] and session[6:] == []
+    with pytest.raises(IndexError):
+        session[6]
+    assert newest.time is None or newest.time.tzinfo is not None
+
+
+def test_a_snapshot_of_a_log_has_its_call() -> None:
+    answer = {"id": "r1", "model": "m-1", "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi"}}]}
+    answer["usage"] = {"prompt_tokens": 7, "completion_tokens": 2}
+    call = {"request": {"model": "m-1", "messages": [{"role": "user", "content": "Hello"}]}, "response": answer}
+    newest = pactql.import_log(json.dumps(call).encode()).sessions[0][-1]
+    assert (newest.model, newest.stop_reason) == ("m-1", "stop")
+    assert newest.usage["input_tokens"] == 7 and newest.usage["output_tokens"] == 2
+    assert [node.text for node in newest.reply] == ["Hi"]
+
+
+def test_open_takes_what_people_have(fixtures: Path, tmp_path: Path) -> None:
+    session = pactql.open(fixtures / "support-agent.jsonl")
+    assert isinstance(session, pactql.Session) and len(session) == 6
+    log = pactql.open(str(fixtures / "chat.openai.json"))
+    assert isinstance(log, pactql.Session) and log.name == "chat.openai"
+    messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
+    for source in (messages, json.dumps(messages).encode()):
+        chat = pactql.open(source)
+        assert isinstance(chat, pactql.Session) and chat.select("@t0 .cb").texts() == ["Hello", "Hi"]
+    lines = (fixtures / "leap-day.claude-code.jsonl").read_text("utf-8").splitlines()
+    assert isinstance(pactql.open(iter(lines)), pactql.Session)
+    path = tmp_path / "a.db"
+    with pactql.Store.open(path) as store:
+        store.add("one", session)
+        store.add("two", log)
+        assert store.keys() == ["one", "two"] and [name for name, _ in store.items()] == store.keys()
+        assert [len(each) for each in store.values()] == [6, 5]
+        assert store.get("three") is None and store.get("three", 3) == 3
+        found = store.get("one")
+        assert found is not None and len(found) == 6
+        del store["two"]
+        assert list(store) == ["one"]
+        with pytest.raises(KeyError):
+            del store["two"]
+    opened = pactql.open(path)
+    assert isinstance(opened, pactql.Store) and list(opened) == ["one"]
+    one = pactql.open(f"{path}#one")
+    assert isinstance(one, pactql.Session) and len(one) == 6
+    bad = tmp_path / "bad.json"
+    bad.write_text("{", "utf-8")
+    with pytest.raises(pactql.InputError):
+        pactql.open(bad)
+    with pytest.raises(FileNotFoundError):
+        pactql.open(tmp_path / "none.jsonl")
+    with pytest.raises(TypeError, match="not int"):
+        pactql.open(5)

@@ -38,7 +38,7 @@ pub(crate) use context::short_form;
 #[cfg(feature = "store")]
 pub(crate) use context::{Beside, CommitKeeper, index_at};
 pub use context::{
-    Context, ContextBuilder, ContextState, IntoNode, Message, Request, Stream, sent,
+    Context, ContextBuilder, ContextState, IntoNode, Message, Request, Stream, attempted, sent,
 };
 pub use explain::{
     Analysis, Desugared, Explain, ExplainOptions, NotChosen, Pass, PlanLine, Runs, StepWork,

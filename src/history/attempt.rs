@@ -206,6 +206,12 @@ impl Attempts {
         Some(self.sent(self.len() - found))
     }
 
+    /// The records that one attempt was sent. Linear as [`Attempts::sent_in`].
+    pub(crate) fn sent_to(&self, attempt: &str) -> Option<Vec<Arc<str>>> {
+        let found = self.iter().position(|it| it.attempt_id == attempt)?;
+        Some(self.sent(self.len() - found))
+    }
+
     /// What the last of the first `count` attempts was sent.
     fn sent(&self, count: usize) -> Vec<Arc<str>> {
         let mut chain = Vec::new();

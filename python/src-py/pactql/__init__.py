@@ -27,6 +27,7 @@ from ._errors import (
     SqlError,
     StoreError,
 )
+from ._open import open
 from ._pactql import (
     VERSION as __version__,
 )
@@ -56,6 +57,7 @@ from ._pactql import (
     import_log,
     resolve,
 )
+from ._snapshot import Snapshot
 from .recording import record, recorder
 
 if hasattr(_os, "register_at_fork"):
@@ -89,6 +91,7 @@ __all__ = [
     "SessionExists",
     "SessionInfo",
     "SessionNotFound",
+    "Snapshot",
     "SnapshotNotFound",
     "SnapshotRef",
     "SqlError",
@@ -99,6 +102,7 @@ __all__ = [
     "build_cache",
     "count_tokens",
     "import_log",
+    "open",
     "record",
     "recorder",
     "resolve",

@@ -216,6 +216,12 @@ def test_errors_are_the_same_and_are_attempts(server: Server, path: str) -> None
         "e/3": [("error", "RemoteProtocolError")] * 2,
         "e/4": [("error", "ReadTimeout")] * 2,
     }
+    # What the API refused can be looked at, though no call of the session has succeeded.
+    with pactql.Store.open(path, create=False) as store:
+        refused = store["e"]
+        assert len(refused) == 0
+        request = json.loads(refused.render(attempt=refused.attempts[0]["attempt_id"]))
+        assert request == {"model": "m", "messages": [{"role": "user", "content": "status-400"}]}
     again = attempts(path, "e/5")
     assert [attempt["status"] for attempt in again] == ["error", "completed"]
     assert sent(path, "openai")["e/5"] == server.requests()[-1:]

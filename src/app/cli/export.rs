@@ -7,8 +7,8 @@ use super::options::FormArgs;
 use super::sessions::{self, SnapshotArgs, open_store};
 use super::words::quoted;
 use crate::app::present::stores::{Access, StoreAddress, none_of};
-use crate::app::present::{Exit, Failure, counted};
-use crate::engine::sent;
+use crate::app::present::{Exit, Failure, counted, printable};
+use crate::engine::{attempted, sent};
 use crate::history::Session;
 use crate::inspect::{Call, came_in_as};
 use crate::json::{get, members};
@@ -186,10 +186,34 @@ pub(super) struct RenderArgs {
     /// A `curl` command that sends the request, with the key from the environment.
     #[arg(long)]
     curl: bool,
+    /// What one attempt was sent, also one that failed: its id, as `pactql edit attempts SESSION` lists it.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["request", "at", "curl"])]
+    attempt: Option<String>,
+}
+
+impl RenderArgs {
+    fn attempt(&self, id: &str, with: &Invocation) -> Result<Exit, Failure> {
+        let (session, _) = self.place.session(with.limits)?;
+        let history = session.history();
+        history.fetch_attempts()?;
+        let mut attempts = history.attempts().iter();
+        let made = attempts.find(|attempt| attempt.attempt_id == id);
+        let Some((made, thread)) = made.zip(attempted(&history, id)) else {
+            let ids = history.attempts().iter().map(|made| &*made.attempt_id);
+            let help = format!("its attempts: {}", ids.collect::<Vec<_>>().join(", "));
+            let message = format!("the session has no attempt `{}`", printable(id));
+            return Err(Failure::plain(Exit::Input, message).with_help(help));
+        };
+        let provider = self.form.provider.or(Provider::parse(&made.provider));
+        write(Source::from(&thread), provider.unwrap_or_default())
+    }
 }
 
 impl RunCommand for RenderArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        if let Some(id) = &self.attempt {
+            return self.attempt(id, with);
+        }
         let (session, snapshot) = self.place.open(with.limits)?;
         let thread: Thread;
         let source = if self.request || self.curl {
@@ -208,30 +232,33 @@ impl RunCommand for RenderArgs {
                 ),
             );
         }
-        if provider == Provider::Thread {
-            // Every tree has a thread, so it can be written while it is made.
-            return stream(|out| match write_request(source, provider, out) {
-                Ok(()) => Ok(()),
-                Err(RenderError::Write(error)) => Err(error),
-                Err(error) => Err(std::io::Error::other(error)),
-            });
-        }
-        let text = request(source, provider).map_err(|error| {
-            let help = error.help().unwrap_or_default().to_owned();
-            Failure::plain(Exit::Input, error.to_string()).with_help(help)
-        })?;
         if !self.curl {
-            return stream(|out| out.write_all(text.as_bytes()));
+            return write(source, provider);
         }
+        let text = request(source, provider).map_err(refused)?;
         let model = Call::from_snapshot(&snapshot).model;
         print(&curl(provider, model.as_deref(), text.trim_end()))
     }
 }
 
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {
+                encoded.push(char::from(byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
 /// The command that sends a request. Says what the API needs and the request does not have.
 fn curl(provider: Provider, model: Option<&str>, body: &str) -> String {
     let known = members(body);
-    let in_path = model.unwrap_or("MODEL");
+    // A shell reads the address, and a log says what the model is called.
+    let in_path = model.map_or_else(|| "MODEL".to_owned(), percent_encoded);
     let (url, key, needs) = match provider {
         Provider::Anthropic => (
             "https://api.anthropic.com/v1/messages".to_owned(),
@@ -274,4 +301,22 @@ fn curl(provider: Provider, model: Option<&str>, body: &str) -> String {
     }
     let body = body.replace('\'', "'\\''");
     format!("curl \"{url}\" {key} -H \"content-type: application/json\" -d '{body}'\n")
+}
+
+fn write(source: Source<'_>, provider: Provider) -> Result<Exit, Failure> {
+    if provider == Provider::Thread {
+        // Every tree has a thread, so it can be written while it is made.
+        return stream(|out| match write_request(source, provider, out) {
+            Ok(()) => Ok(()),
+            Err(RenderError::Write(error)) => Err(error),
+            Err(error) => Err(std::io::Error::other(error)),
+        });
+    }
+    let text = request(source, provider).map_err(refused)?;
+    stream(|out| out.write_all(text.as_bytes()))
+}
+
+fn refused(error: RenderError) -> Failure {
+    let help = error.help().unwrap_or_default().to_owned();
+    Failure::plain(Exit::Input, error.to_string()).with_help(help)
 }

@@ -778,9 +778,19 @@ pub(super) struct SnapshotArgs {
 
 impl SnapshotArgs {
     pub(super) fn open(&self, limits: Limits) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
+        let (session, at) = self.session(limits)?;
+        let snapshot = opened::at(&session, at.as_deref())?;
+        Ok((session, snapshot))
+    }
+
+    /// The session, which may be without snapshots, and the address.
+    pub(super) fn session(
+        &self,
+        limits: Limits,
+    ) -> Result<(Arc<Session>, Option<String>), Failure> {
         let (names, at) = take_time(&self.words, self.at.as_ref())?;
         match &or_newest(&names, limits)?[..] {
-            [name] => open_at(name, at.as_deref(), limits),
+            [name] => Ok((open(name, limits)?, at)),
             names => Err(
                 Failure::usage("expected one session, and maybe a snapshot of it")
                     .with_help(retyped(&self.words, names[..1.min(names.len())].to_vec())),

@@ -41,7 +41,7 @@ pub use node::IntoNode;
 #[cfg(feature = "cli")]
 pub(crate) use node::short_form;
 pub(crate) use request::refused;
-pub use request::{Request, sent};
+pub use request::{Request, attempted, sent};
 #[cfg(feature = "tokio")]
 pub use shared::AsyncContext;
 pub use stream::Stream;

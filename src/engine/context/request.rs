@@ -205,3 +205,22 @@ pub fn sent(history: &History, snapshot: &Snapshot) -> Thread {
     let thread = records.and_then(|records| Thread::from_records(records).ok());
     thread.unwrap_or_else(|| Thread::request(snapshot))
 }
+
+/// What one attempt of a session was sent, also one that failed: by its id, such as `a3-1`. `None` if the session has no
+/// such attempt.
+///
+/// ```
+/// use pactql::{Context, Message, Provider, context::attempted};
+/// let mut context = Context::new();
+/// context.append(Message::user("Hello"))?;
+/// let request = context.render(Provider::OpenAi)?;
+/// context.fail_attempt("429: slow down")?;
+/// let thread = attempted(&context.session().history(), &request.attempt).expect("it was made");
+/// assert_eq!(pactql::render::request(&thread, Provider::OpenAi)?, request.body);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn attempted(history: &History, attempt: &str) -> Option<Thread> {
+    let records = history.attempts().sent_to(attempt)?;
+    Thread::from_records(records).ok()
+}

@@ -1,0 +1,106 @@
+"""One snapshot of a session: what the model was sent, what it answered, and what that used.
+
+Everything is read from the session when it is asked for, by its selectors and reports; a snapshot keeps nothing but
+where it is.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import Node, Selection, Session
+
+_LISTS = ("messages", "input", "contents")
+"""The member of a request that has its messages, in the forms of the providers."""
+
+
+class Snapshot:
+    """A committed snapshot of a session: `session[-1]` is the newest.
+
+    >>> newest = session[-1]
+    >>> newest.cycle, newest.model, len(newest.nodes)
+    (6, None, 27)
+    >>> newest.select(".cb[role='user']").ids()
+    ['cb:u2', 'cb:i1', 'cb:u3']
+    """
+
+    def __init__(self, session: Session, cycle: int) -> None:
+        self.session = session
+        self.cycle = cycle
+
+    @property
+    def address(self) -> str:
+        """Its address in selectors: `@c3`."""
+        return f"@c{self.cycle}"
+
+    def select(self, selector: str, /, **params: Any) -> Selection:
+        """What a selector without a time finds in it."""
+        return self.session.select(f"{self.address} {selector}", params)
+
+    @property
+    def nodes(self) -> Selection:
+        """All of its nodes, in document order."""
+        return self.select("*")
+
+    @cached_property
+    def _shown(self) -> dict[str, Any]:
+        shown: dict[str, Any] = self.session.show(self.address)["snapshots"][0]
+        return shown
+
+    @property
+    def request(self) -> Any:
+        """What was sent, as the provider's form has it."""
+        return json.loads(self.session.render(None, self.address))
+
+    def messages(self, provider: Any = None) -> list[Any]:
+        """The messages of the request, in the form of a provider."""
+        request = json.loads(self.session.render(provider, self.address))
+        if isinstance(request, list):
+            return request
+        found = next((request[name] for name in _LISTS if name in request), [])
+        return list(found)
+
+    @property
+    def reply(self) -> list[Node]:
+        """The blocks that the model answered with."""
+        ids = [block["id"] for block in self._shown["blocks"] if block["reply"]]
+        return list(self.select(".cb[id=$ids]", ids=ids)) if ids else []
+
+    @property
+    def model(self) -> str | None:
+        """The model that was called."""
+        model: str | None = self._shown["call"].get("model")
+        return model
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """The provider's counts of tokens, as far as it gave them."""
+        call = self._shown["call"]
+        return {name: count for name, count in call.items() if name.endswith("_tokens") and count is not None}
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the model stopped."""
+        reason: str | None = self._shown["call"].get("stop_reason")
+        return reason
+
+    @property
+    def time(self) -> datetime | None:
+        """When it was made, if the session says it."""
+        time = self._shown.get("time")
+        return datetime.fromisoformat(time.replace("Z", "+00:00")) if time else None
+
+    def __eq__(self, other: object, /) -> bool:
+        if not isinstance(other, Snapshot):
+            return NotImplemented
+        return self.session is other.session and self.cycle == other.cycle
+
+    def __hash__(self) -> int:
+        return hash((id(self.session), self.cycle))
+
+    def __repr__(self) -> str:
+        return f"<Snapshot {self.address} of {self.session!r}>"
