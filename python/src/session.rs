@@ -363,7 +363,7 @@ impl Session {
     ///
     /// >>> found = session.grep("refund", ignore_case=True)
     /// >>> [(block["id"], block["first"]) for block in found["blocks"]][:1]
-    /// [('cb:c1', '@c1')]
+    /// [('cb:persona', '@c1')]
     #[pyo3(signature = (pattern, at = None, *, only = None, ignore_case = false, context = 0))]
     fn grep<'py>(
         &self,

@@ -24,7 +24,7 @@ def open(source: Any, /, *, name: str | None = None) -> Session | Store:
     <Session of 6 snapshots>
     >>> pactql.open("fixtures/chat.openai.json")
     <Session "chat.openai" of 5 snapshots>
-    >>> len(pactql.open([{"role": "user", "content": "Hello"}]))
+    >>> len(pactql.open([{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]))
     1
     """
     if not isinstance(source, (str, os.PathLike)):

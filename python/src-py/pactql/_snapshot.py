@@ -23,7 +23,7 @@ class Snapshot:
 
     >>> newest = session[-1]
     >>> newest.cycle, newest.model, len(newest.nodes)
-    (6, None, 27)
+    (6, None, 31)
     >>> newest.select(".cb[role='user']").ids()
     ['cb:u2', 'cb:i1', 'cb:u3']
     """
@@ -61,8 +61,8 @@ class Snapshot:
         request = json.loads(self.session.render(provider, self.address))
         if isinstance(request, list):
             return request
-        found = next((request[name] for name in _LISTS if name in request), [])
-        return list(found)
+        found: list[Any] = next((request[name] for name in _LISTS if name in request), [])
+        return found
 
     @property
     def reply(self) -> list[Node]:
