@@ -2,6 +2,7 @@
 //!
 //! Texts only. The result depends on the texts alone, never on the speed of the machine.
 
+use super::text::push_safe;
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -107,13 +108,7 @@ pub(crate) fn unified(older: (&str, &str), newer: (&str, &str), context: usize) 
         out.push_str(mark);
         out.push(' ');
         // A header ends at the line feed, and a name in it at a tab.
-        for letter in name.chars() {
-            if letter.is_control() {
-                out.extend(letter.escape_default());
-            } else {
-                out.push(letter);
-            }
-        }
+        name.chars().for_each(|letter| push_safe(letter, &mut out));
         out.push('\n');
     }
     // Avoids overflow below; a longer context has no effect.

@@ -1,10 +1,65 @@
-//! Text that is safe to print on a terminal: on one line, cut to a width, without control characters.
+//! Text that is safe to print on a terminal: whole or on one line, cut to a width. What controls a terminal is an escape.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 
+/// Text that is not ours, as a terminal gets it: what controls it or turns the direction of writing is an escape of JSON,
+/// `\u001b`; line feeds and tabs stay. JSON stays the same JSON, because only its strings have such characters. `colored`
+/// leaves the colours of [`Paint`](super::table::Paint).
+pub(crate) fn escaped(text: &str, colored: bool) -> Cow<'_, str> {
+    let stays = |letter: char| matches!(letter, '\n' | '\t') || !controls(letter);
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let color = if colored { color(rest) } else { 0 };
+        let (this, after) = rest.split_at(color.max(letter.len_utf8()));
+        if color > 0 || stays(letter) {
+            out.push_str(this);
+        } else {
+            push_safe(letter, &mut out);
+        }
+        rest = after;
+    }
+    Cow::Owned(out)
+}
+
+/// The length of the sequence for a colour with which a text begins.
+fn color(text: &str) -> usize {
+    let Some(codes) = text.strip_prefix("\u{1b}[") else {
+        return 0;
+    };
+    let end = codes.find(|letter: char| !letter.is_ascii_digit() && letter != ';');
+    end.filter(|end| codes[*end..].starts_with('m'))
+        .map_or(0, |end| end + 3)
+}
+
+/// Whether a character controls a terminal, or changes the direction of the text after it.
+pub(crate) fn controls(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Appends a character, as an escape of JSON if it [controls] something.
+pub(crate) fn push_safe(letter: char, out: &mut String) {
+    match letter {
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        letter if controls(letter) => {
+            // No such character is beyond U+FFFF.
+            let _ = write!(out, "\\u{:04x}", u32::from(letter));
+        }
+        letter => out.push(letter),
+    }
+}
+
 /// At most `limit` characters of `text`: runs of white space become one space, and characters that
-/// control a terminal become U+FFFD.
+/// control a terminal become escapes.
 pub(crate) fn clean(text: &str, limit: usize) -> String {
     let mut out = String::new();
     let mut count = 0;
@@ -22,7 +77,7 @@ pub(crate) fn clean(text: &str, limit: usize) -> String {
         if std::mem::take(&mut space) {
             out.push(' ');
         }
-        out.push(safe(letter));
+        push_safe(letter, &mut out);
     }
     out
 }
@@ -30,16 +85,6 @@ pub(crate) fn clean(text: &str, limit: usize) -> String {
 /// All of `text`, as [`clean`] makes it safe to print.
 pub(crate) fn printable(text: &str) -> String {
     clean(text, usize::MAX)
-}
-
-fn safe(letter: char) -> char {
-    let is_safe = !letter.is_control() && !is_direction(letter);
-    if is_safe { letter } else { '\u{fffd}' }
-}
-
-/// Whether a character changes the writing direction of the text after it.
-pub(crate) fn is_direction(letter: char) -> bool {
-    matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A number of things: `1 node`, `2 nodes`, `3 hashes`.
@@ -72,16 +117,6 @@ pub(crate) fn amount(number: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// A line of text in which control characters, which a terminal would obey, are replaced.
-pub(crate) fn verbatim(line: &str) -> String {
-    let safe = |letter: char| match letter {
-        '\t' => '\t',
-        letter if letter.is_control() => '\u{fffd}',
-        letter => letter,
-    };
-    line.chars().map(safe).collect()
 }
 
 pub(crate) fn cut(text: &str, columns: usize) -> String {
@@ -164,7 +199,7 @@ fn line(
         if at <= found.start {
             start = out.len();
         }
-        out.push(safe(letter));
+        push_safe(letter, &mut out);
     }
     let whole = !cut || end.is_some_and(|end| end <= out.len());
     let end = end.unwrap_or(out.len()).min(out.len());
@@ -174,14 +209,32 @@ fn line(
     (out, start.min(end)..end, whole)
 }
 
-/// The columns of a terminal that a letter takes; one for the sign that replaces a control.
+/// The columns of a terminal that a letter takes; six for the escape of a control.
 pub(crate) fn columns(letter: char) -> usize {
-    letter.width().unwrap_or(1)
+    if controls(letter) {
+        6
+    } else {
+        letter.width().unwrap_or(1)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{amount, part};
+    use super::{amount, escaped, part};
+
+    #[test]
+    fn what_controls_a_terminal_is_an_escape() {
+        let hostile = "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}b\r\n\tc\u{7f}\u{1b}[31m";
+        let safe = r"a\u001b]0;x\u0007\u009b2J\u202eb\r".to_owned() + "\n\tc" + r"\u007f";
+        assert_eq!(escaped(hostile, false), format!("{safe}\\u001b[31m"));
+        // The colours of the program, and nothing like them.
+        assert_eq!(escaped(hostile, true), format!("{safe}\u{1b}[31m"));
+        assert_eq!(escaped("\u{1b}[31K\u{1b}[", true), r"\u001b[31K\u001b[");
+        let json = serde_json::json!({"a\u{85}": "\u{202e}\u{7f}"});
+        let read: serde_json::Value =
+            serde_json::from_str(&escaped(&json.to_string(), false)).expect("JSON");
+        assert_eq!(read, json);
+    }
 
     fn shown(text: &str, found: &str, width: usize) -> (String, String) {
         let at = text.find(found).expect("the match");
@@ -226,6 +279,7 @@ mod tests {
         let (text, _) = part("漢字漢字漢字", None, 6);
         assert_eq!(text, "漢字…");
         assert_eq!(part("", None, 6).0, "");
-        assert_eq!(part("a\u{1b}b\u{202e}", None, 6).0, "a\u{fffd}b\u{fffd}");
+        assert_eq!(part("a\u{1b}b", None, 8).0, "a\\u001bb");
+        assert_eq!(part("a\u{1b}b\u{202e}", None, 10).0, "a\\u001bb…");
     }
 }

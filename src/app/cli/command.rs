@@ -7,6 +7,7 @@ use crate::app::present::{Exit, Failure, answer};
 use crate::support::cancel::check;
 use crate::support::diag;
 use crate::support::table::{Paint, RowOrder, Tint};
+use crate::support::text::escaped;
 use crate::tree::Limits;
 use clap::ColorChoice;
 use serde::Serialize;
@@ -86,15 +87,27 @@ pub(super) fn print_as(
 /// Prints a result on standard output, all at once; the command is done.
 pub(super) fn print(text: &str) -> Result<Exit, Failure> {
     check()?;
-    io::stdout().lock().write_all(text.as_bytes())?;
+    let mut out = stdout();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
     Ok(Exit::Ok)
+}
+
+/// Standard output. A terminal gets nothing that would control it but colours, wherever the text is from.
+pub(super) fn stdout() -> Box<dyn Write> {
+    let out = io::stdout().lock();
+    if out.is_terminal() {
+        Box::new(io::LineWriter::with_capacity(1 << 16, TerminalOutput(out)))
+    } else {
+        Box::new(io::BufWriter::with_capacity(1 << 16, out))
+    }
 }
 
 /// Writes a result to standard output while it is made; the command is done.
 pub(super) fn stream(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<Exit, Failure> {
-    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut out = stdout();
     write(&mut out)?;
     out.flush()?;
     Ok(Exit::Ok)
@@ -102,7 +115,13 @@ pub(super) fn stream(
 
 /// Writes on standard error, without the passwords of stores; a note is dim. There is nowhere to report a failure to do so.
 pub(super) fn say(text: &str) {
+    tell(text, false);
+}
+
+/// As [`say`], of a message that may have colours.
+pub(super) fn tell(text: &str, colored: bool) {
     let text = without_passwords(text);
+    let text = escaped(&text, colored);
     let is_note =
         text.starts_with("note: ") && error_colors(help_color()) == diag::ColorChoice::Always;
     let dim = |line: &str| Paint::new(is_note).tint(Tint::Dim, line) + "\n";
@@ -137,11 +156,33 @@ pub(super) fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
     SHOWN.store(true, Ordering::SeqCst);
     if let Some(mut input) = child.stdin.take() {
         // A reader that leaves the pager early has read enough.
-        let _ = input.write_all(text.as_bytes());
+        let _ = input.write_all(escaped(text, true).as_bytes());
     }
     match child.wait() {
         Ok(_) => Ok(Exit::Ok),
         Err(_) => print(text),
+    }
+}
+
+/// A terminal, to which whole lines are written.
+struct TerminalOutput<W>(W);
+
+impl<W: Write> Write for TerminalOutput<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // A very long line may be cut inside a character, whose rest comes with the next part.
+        let bytes = match std::str::from_utf8(bytes) {
+            Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => {
+                bytes.get(..error.valid_up_to()).unwrap_or(bytes)
+            }
+            _ => bytes,
+        };
+        let text = String::from_utf8_lossy(bytes);
+        self.0.write_all(escaped(&text, true).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::command::{Invocation, RunCommand, print, print_as};
 use super::options::{EditionArgs, Paint, Tint, named};
-use super::output::{self, Previews, printable, verbatim};
+use super::output::{self, Previews, escaped, printable};
 use super::sessions;
 use super::typed::{address, ends, not_one_argument, retyped, whole};
 use super::words::{is_file, is_selector, quoted};
@@ -347,7 +347,7 @@ impl DiffText {
 
     fn parameters(&mut self, parameters: &[ParameterChange]) {
         let value = |value: &Option<String>| match value {
-            Some(json) => output::verbatim(json),
+            Some(json) => escaped(json, false).into_owned(),
             None => "nothing".to_owned(),
         };
         for change in parameters {
@@ -436,7 +436,7 @@ impl DiffText {
             let _ = writeln!(out, "    {line}");
         }
         if let Some(patch) = &content.patch {
-            let _ = writeln!(out, "    {}", output::verbatim(&patch.to_string()));
+            let _ = writeln!(out, "    {}", escaped(&patch.to_string(), false));
         }
         for hunk in content.hunks.iter().flatten() {
             let _ = write!(out, "    {}:", hunk.newer.start);
@@ -446,7 +446,7 @@ impl DiffText {
             ] {
                 if !run.text.is_empty() {
                     let text = format!("{sign}{}", output::quoted(&run.text));
-                    let _ = write!(out, " {}", paint.tint(tint, &output::verbatim(&text)));
+                    let _ = write!(out, " {}", paint.tint(tint, &escaped(&text, false)));
                 }
             }
             out.push('\n');
@@ -495,12 +495,12 @@ fn lines(diff: &str, paint: Paint) -> Vec<String> {
                 continue;
             }
         }
-        let line = verbatim(line);
+        let line = escaped(line, false);
         out.push(match line.as_bytes().first() {
             Some(b'+') => paint.tint(Tint::Added, &line),
             Some(b'-') => paint.tint(Tint::Removed, &line),
             Some(b'@') => paint.tint(Tint::Place, &line),
-            _ => line,
+            _ => line.into_owned(),
         });
         at += 1;
     }
@@ -530,7 +530,7 @@ fn marked(older: &str, newer: &str, paint: Paint) -> Option<String> {
             if index > 0 {
                 out.push('\n');
             }
-            let line = verbatim(line);
+            let line = escaped(line, false);
             match (line.is_empty(), plain) {
                 (true, _) => {}
                 (false, true) => out.extend([signs[0], &line, signs[1]]),
@@ -540,7 +540,11 @@ fn marked(older: &str, newer: &str, paint: Paint) -> Option<String> {
     };
     let mut out = String::new();
     let same = |words: &[&str], out: &mut String| {
-        let text: Vec<String> = words.concat().split('\n').map(verbatim).collect();
+        let text: Vec<String> = words
+            .concat()
+            .split('\n')
+            .map(|line| escaped(line, false).into_owned())
+            .collect();
         out.push_str(&text.join("\n"));
     };
     let mut at = 0;

@@ -170,7 +170,10 @@ pub(super) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
         let what = said.or_else(|| text.map(str::to_owned));
         let what = what.unwrap_or_else(|| "no message".to_owned());
         let failure = Failure::internal(format!("the program failed: {what}"));
-        failure.with_help("this is a bug: please report it with the command that you ran")
+        failure.with_help(
+            "this is a bug: please report it with this message, the command and `pactql --version`, on the page of the \
+             repository, under Issues; what was being written was taken back: no file and no store is half changed",
+        )
     })
 }
 
@@ -216,7 +219,9 @@ mod tests {
         assert_eq!(failure.exit(), Exit::Internal);
         let text = failure.text(crate::support::diag::ColorChoice::Never);
         assert!(
-            text.contains("row 7 of 3") && text.contains("report it"),
+            text.contains("row 7 of 3")
+                && text.contains("report it")
+                && text.contains("half changed"),
             "{text}"
         );
         assert!(!text.trim_end().contains("\n\n"), "{text}");

@@ -46,7 +46,7 @@ use crate::app::present::Failure;
 use crate::tree::Limits;
 use clap::error::ErrorKind;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
-use command::{Invocation, RunCommand, say, stream};
+use command::{Invocation, RunCommand, say, stream, tell};
 use options::{PrintAs, bytes, error_colors};
 use std::ffi::OsString;
 use typed::{asks_for, help_color, words};
@@ -256,7 +256,7 @@ fn report(failure: &Failure, json: bool, color: ColorChoice) {
     if json {
         say(&format!("{}\n", failure.json()));
     } else {
-        say(&failure.text(error_colors(color)));
+        tell(&failure.text(error_colors(color)), true);
     }
 }
 

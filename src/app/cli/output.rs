@@ -9,7 +9,7 @@ use crate::json::JsonValue;
 use crate::query::ir::{
     Attr, AttrTest, CompareOp, Literal, NodeStep, Operand, Pattern, Patterns, SelectorQuery, Test,
 };
-pub(super) use crate::support::text::{clean, counted, cut, part, printable, verbatim, width_of};
+pub(super) use crate::support::text::{clean, counted, cut, escaped, part, printable, width_of};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;

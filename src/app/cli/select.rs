@@ -1,7 +1,7 @@
 //! `pactql select`: the nodes that a selector finds.
 
 use super::answers::{AnswerLabels, FitArgs, How, append};
-use super::command::{Invocation, RunCommand, print, print_as, say};
+use super::command::{Invocation, RunCommand, print, print_as, say, stdout, tell};
 use super::options::{EditionArgs, PrintAs, RangeArgs, error_colors};
 use super::sessions::Opened;
 use super::{input, operands, output, sessions};
@@ -116,6 +116,14 @@ impl RunCommand for SelectArgs {
     }
 }
 
+/// Says the remarks on a selector.
+fn warn(prepared: &Prepared, with: &Invocation) {
+    for warning in prepared.warnings() {
+        let text = warning.to_text(prepared.text(), error_colors(with.color));
+        tell(&text, true);
+    }
+}
+
 impl SelectArgs {
     /// The sessions and the selectors.
     fn split(&self) -> Result<(&[String], Vec<String>), Failure> {
@@ -154,9 +162,7 @@ impl SelectArgs {
         }
         let store = sessions::open_store(address.store, Access::Read)?;
         let prepared = how.engine.prepare(selector)?;
-        for warning in prepared.warnings() {
-            say(&warning.to_text(prepared.text(), error_colors(how.with.color)));
-        }
+        warn(&prepared, &how.with);
         let asked = if address.is_several() {
             store.count(address.glob())?
         } else {
@@ -272,9 +278,7 @@ impl SelectArgs {
         let none = Arc::new(Session::new(History::default()));
         for each in &prepared {
             each.watch(&none)?;
-            for warning in each.warnings() {
-                say(&warning.to_text(each.text(), error_colors(how.with.color)));
-            }
+            warn(each, &how.with);
         }
         match how.with.format {
             None | Some(PrintAs::Json | PrintAs::Ids | PrintAs::Nodes)
@@ -312,7 +316,7 @@ impl SelectArgs {
         }
         let selectors = input::read(file, how.with.limits)?;
         let session = sessions::open(name, how.with.limits)?;
-        let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let mut out = stdout();
         let mut exit = Exit::Ok;
         let mut found = 0;
         // The answer as one JSON value, and the number of its rows.
@@ -320,7 +324,7 @@ impl SelectArgs {
             let line = line.map_err(|line| input::not_utf8(&line))?;
             let answer = how.engine.select_with(&session, line, &how.options)?;
             for warning in answer.warnings() {
-                say(&warning.to_text(line, error_colors(how.with.color)));
+                tell(&warning.to_text(line, error_colors(how.with.color)), true);
             }
             let found = FittedAnswer::new(&answer, how.budget.as_ref())?;
             Ok::<_, Failure>((found.json(how.count)?, found.count()))

@@ -1,7 +1,8 @@
 //! The commands about a selector alone: `explain`, `sql`, `fmt`.
 
-use super::command::{Invocation, RunCommand, print, say};
+use super::command::{Invocation, RunCommand, print, say, tell};
 use super::options::{EditionArgs, error_colors, named};
+use super::output::escaped;
 use super::{operands, sessions};
 use crate::app::present::stores::{Access, StoreAddress, none_of};
 use crate::app::present::{Exit, Failure};
@@ -95,7 +96,7 @@ impl RunCommand for ExplainArgs {
         for (name, count) in counts {
             let _ = writeln!(text, "{name:<12} {count}");
         }
-        print(&text)
+        print(&escaped(&text, false))
     }
 }
 
@@ -159,7 +160,10 @@ impl RunCommand for SqlArgs {
         operands::check_selectors("sql", selector)?;
         let prepared = self.edition.engine().prepare(&selector.concat())?;
         for warning in prepared.warnings() {
-            say(&warning.to_text(prepared.text(), error_colors(with.color)));
+            tell(
+                &warning.to_text(prepared.text(), error_colors(with.color)),
+                true,
+            );
         }
         let options = Options {
             sessions: self.sessions.clone(),
@@ -208,7 +212,7 @@ impl RunCommand for FmtArgs {
                 continue;
             }
             for warning in &report.warnings {
-                say(&warning.to_text(selector, error_colors(with.color)));
+                tell(&warning.to_text(selector, error_colors(with.color)), true);
             }
             let _ = writeln!(text, "{canonical}");
             if self.check {

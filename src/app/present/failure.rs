@@ -5,7 +5,7 @@ use crate::history::{LoadError, LoadFailure};
 use crate::support::cancel::Cancelled;
 use crate::support::diag::{Code, ColorChoice, Error};
 use crate::support::table::{Paint, Tint};
-use crate::support::text::printable;
+use crate::support::text::{escaped, printable};
 use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
 use std::fmt::{self, Write as _};
@@ -257,7 +257,7 @@ impl Failure {
         {
             let _ = writeln!(text, "help: {help}");
         }
-        text
+        escaped(&text, color == ColorChoice::Always).into_owned()
     }
 
     /// The failure as `{"error":{"code","message","spans","help"}}`.

@@ -11,7 +11,7 @@ pub(crate) mod stores;
 
 #[cfg(feature = "mcp")]
 pub(crate) use crate::support::text::clean;
-pub(crate) use crate::support::text::{counted, printable};
+pub(crate) use crate::support::text::{counted, escaped, printable};
 pub use failure::Exit;
 pub(crate) use failure::Failure;
 

@@ -9,9 +9,11 @@ use crate::json::{get, members, string};
 use crate::logs::is_opencode;
 use crate::store::{SessionInfo, Store};
 use crate::tree::timestamp::rfc3339_of_nanos;
+use regex_automata::meta::Regex;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// A word that names a store, or sessions of one: `STORE`, `STORE#name`, `STORE#glob`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,41 +167,31 @@ fn after_ending(word: &str) -> Option<usize> {
     Some(at + ENDING.len())
 }
 
+/// Passwords: in a URL up to the last `@` of its host, or, where a password has signs that end the host, up to the
+/// next `@`; in what was meant as a URL of PostgreSQL; and the value of `password=`.
+const PASSWORDS: &str = r#"(?i)(?:\b(?:[a-z][a-z0-9+.-]*:[/\\]+|p[a-z]*(?:gr|sq)[a-z]*[:;/\\]+)[^\s:@/?#'"`]*(?<url>:(?:[^\s'"`/?#]*|[0-9]*[^0-9/\s'"`][^\n'"`]*?))@|(?m:^|[\s?&'"`;])(?:pg|ssl)?passw(?:or)?d=(?<value>'[^'\n]*'|[^\s&#'"`]+))"#;
+
+static PASSWORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(PASSWORDS).ok());
+
 /// A text in which the URLs of stores have no passwords, for messages and labels.
 pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
-    if !text.contains("postgres") {
+    let Some(pattern) = &*PASSWORD else {
+        return Cow::Borrowed("");
+    };
+    let mut shown = String::new();
+    let mut end = 0;
+    for found in pattern.captures_iter(text) {
+        let url = found.get_group_by_name("url");
+        let mark = if url.is_some() { "" } else { "…" };
+        if let Some(secret) = url.or_else(|| found.get_group_by_name("value")) {
+            shown.extend([text.get(end..secret.start).unwrap_or_default(), mark]);
+            end = secret.end;
+        }
+    }
+    if end == 0 {
         return Cow::Borrowed(text);
     }
-    let is_end = |letter: char| letter.is_whitespace() || "'\"`".contains(letter);
-    let mut shown = String::new();
-    let mut rest = text;
-    while let Some(at) = ["postgres://", "postgresql://"]
-        .iter()
-        .filter_map(|scheme| Some(rest.find(scheme)? + scheme.len()))
-        .min()
-    {
-        let (before, url) = rest.split_at(at);
-        let (url, after) = url.split_at(url.find(is_end).unwrap_or(url.len()));
-        let (place, more) = url.split_at(url.find(['/', '?', '#']).unwrap_or(url.len()));
-        shown.push_str(before);
-        match place.rsplit_once('@') {
-            Some((who, host)) => {
-                let who = who.split(':').next().unwrap_or_default();
-                shown.extend([who, "@", host]);
-            }
-            None => shown.push_str(place),
-        }
-        for (number, piece) in more.split_inclusive(['?', '&', '#']).enumerate() {
-            let end = piece.trim_end_matches(['?', '&', '#']).len();
-            if number > 0 && piece.starts_with("password=") {
-                shown.extend(["password=…", &piece[end..]])
-            } else {
-                shown.push_str(piece)
-            }
-        }
-        rest = after;
-    }
-    shown.push_str(rest);
+    shown.push_str(text.get(end..).unwrap_or_default());
     Cow::Owned(shown)
 }
 
@@ -311,6 +303,25 @@ mod tests {
             ),
             ("postgres://h?password=secret", "postgres://h?password=…"),
             ("a.db#x u:p@h", "a.db#x u:p@h"),
+            // A password may have signs that end a host, and a word may be meant as a URL of a store.
+            ("`postgres://u:p/w#x?y@h/d`", "`postgres://u@h/d`"),
+            ("postgres://u:my secret@h/d", "postgres://u@h/d"),
+            ("postgres://h:5432/d of a@b", "postgres://h:5432/d of a@b"),
+            ("Postgres://u:secret@h/d", "Postgres://u@h/d"),
+            ("postgre:/u:secret@h", "postgre:/u@h"),
+            ("psotgres://u:secret@h", "psotgres://u@h"),
+            ("postgresql:u:secret@h", "postgresql:u@h"),
+            ("postgres//u:secret@h", "postgres//u@h"),
+            (
+                "pg://u:secret@h, mysql://u:secret@h",
+                "pg://u@h, mysql://u@h",
+            ),
+            (
+                "host=h password='my secret' user=u",
+                "host=h password=… user=u",
+            ),
+            ("PGPASSWORD=secret", "PGPASSWORD=…"),
+            ("[password='x']", "[password='x']"),
         ] {
             assert_eq!(without_passwords(text), shown);
         }

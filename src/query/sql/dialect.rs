@@ -6,6 +6,7 @@
 use std::str::FromStr;
 
 use crate::support::macros::names;
+use crate::support::text::controls;
 
 names! {
     /// A dialect of SQL, and with it the home of the tables (STORE §5): SQLite and PostgreSQL have the tables of
@@ -92,7 +93,7 @@ impl Dialect {
             match letter {
                 '\n' => out.push_str("\\n"),
                 // Whatever a reader takes for the end of a line, or acts on.
-                letter if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}') => {
+                letter if controls(letter) || matches!(letter, '\u{2028}' | '\u{2029}') => {
                     out.extend(letter.escape_unicode());
                 }
                 // Spark would put a setting there.

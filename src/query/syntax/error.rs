@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use thiserror::Error;
 
 use crate::support::diag::{Code, Diagnostic, SelectorEdit, nearest};
+use crate::support::text::push_safe;
 
 use super::ast::CompareOp;
 use super::span::Span;
@@ -399,12 +400,8 @@ fn shorten(found: &str) -> String {
         return format!("{start}…");
     }
     let mut shown = String::with_capacity(found.len());
-    for character in found.chars() {
-        if character.is_control() {
-            shown.extend(character.escape_default());
-        } else {
-            shown.push(character);
-        }
-    }
+    found
+        .chars()
+        .for_each(|letter| push_safe(letter, &mut shown));
     shown
 }

@@ -7,6 +7,7 @@ use codespan_reporting::files::SimpleFile;
 use codespan_reporting::term::{self, termcolor};
 
 use super::diagnostic::{Diagnostic, Severity};
+use crate::support::text::escaped;
 
 /// Whether to use colour; the caller knows what the terminal supports. See [`Error`](crate::Error).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +80,8 @@ pub fn render_diagnostic(text: &str, diagnostic: &Diagnostic, color: ColorChoice
         }
     };
     // Rendering cannot fail, because all spans are inside the text.
-    rendered.unwrap_or_else(|| format!("error: {}\n", diagnostic.message))
+    let rendered = rendered.unwrap_or_else(|| format!("error: {}\n", diagnostic.message));
+    escaped(&rendered, color == ColorChoice::Always).into_owned()
 }
 
 /// The part of `text` to show.

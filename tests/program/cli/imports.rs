@@ -649,3 +649,73 @@ fn render_gives_a_request_in_the_form_it_came_in() {
     let list = answer(&["render", AGENT]);
     assert!(list.starts_with("[{\"id\""), "{list}");
 }
+
+#[test]
+fn what_is_imported_is_accepted_by_verify() {
+    let scratch = Scratch::new("import-verify");
+    let store = scratch.path("all.db");
+    // One log that cannot be read would end the import of its whole folder.
+    answer(&["import", "tests/cases/logs", "-o", &store]);
+    let damage: Value = serde_json::from_str(&answer(&["verify", &store])).expect("JSON");
+    assert_eq!(damage["valid"], true);
+    assert!(names(&store).len() > 40);
+    for log in ["tests/cases/logs/egregore/synthetic-history.json", CHAT] {
+        let file = scratch.path("one.jsonl");
+        answer(&["import", log, "-o", &file, "--force"]);
+        let damage: Value = serde_json::from_str(&answer(&["verify", &file])).expect("JSON");
+        assert_eq!(damage["valid"], true, "{log}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn closed_streams_do_not_spoil_a_file() {
+    let scratch = Scratch::new("closed-streams");
+    let (good, other) = (scratch.path("good.jsonl"), scratch.path("other.jsonl"));
+    answer(&["import", CHAT, "-o", &good]);
+    // What is opened first would be in the place of a stream that is closed.
+    for closed in [">&-", "2>&-", "<&-", "<&- >&- 2>&-"] {
+        let line = format!("exec \"$0\" import {CHAT} -o {other} --force {closed}");
+        let status = Command::new("sh")
+            .args(["-c", &line, env!("CARGO_BIN_EXE_pactql")])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status();
+        assert!(status.expect("sh runs").success(), "{closed}");
+        let read = |path: &str| std::fs::read(path).expect("a file");
+        assert!(read(&good) == read(&other), "{closed}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_with_a_name_is_a_session() {
+    let scratch = Scratch::new("fifo");
+    let pipe = scratch.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    let path = pipe.clone();
+    let session = std::fs::read(AGENT).expect("a fixture");
+    let writer = std::thread::spawn(move || std::fs::write(path, session));
+    let found = answer(&["select", &pipe, "@t0 .cb", "--count"]);
+    writer.join().expect("the writer ends").expect("it is read");
+    assert_eq!(found, answer(&["select", AGENT, "@t0 .cb", "--count"]));
+}
+
+#[test]
+fn what_is_packed_twice_is_refused() {
+    let scratch = Scratch::new("packed-twice");
+    let packed = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).expect("memory");
+        encoder.finish().expect("memory")
+    };
+    let session = std::fs::read(AGENT).expect("a fixture");
+    let path = scratch.path("twice.jsonl.gz");
+    std::fs::write(&path, packed(&packed(&session))).expect("a file");
+    for arguments in [
+        &["select", &*path, ".cb"][..],
+        &["import", &*path, "-o", "never.jsonl"],
+    ] {
+        fails(arguments, 5, "packed twice");
+    }
+}

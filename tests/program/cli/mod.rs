@@ -9,6 +9,7 @@ mod ends;
 mod fit;
 mod follow;
 mod history;
+mod hostile;
 mod imports;
 mod inspect;
 mod limits;
