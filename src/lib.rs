@@ -180,6 +180,10 @@ pub mod internals {
         query::syntax as syntax,
         tree as tree,
     }
+    #[cfg(feature = "mcp")]
+    open! {
+        app::mcp as mcp,
+    }
 }
 
 /// Compiles and runs the Rust blocks of the documents.

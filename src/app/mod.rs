@@ -12,7 +12,7 @@
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "mcp")]
-mod mcp;
+pub(crate) mod mcp;
 #[cfg(feature = "cli")]
 mod measure;
 #[cfg(feature = "cli")]

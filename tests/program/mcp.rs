@@ -3,6 +3,7 @@
 
 mod caches;
 mod finding;
+mod parts;
 mod stopping;
 mod wire;
 

@@ -165,6 +165,13 @@ impl Arguments {
         Some(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
+    /// What was sent but for these, in the order of the names.
+    pub(super) fn without(&self, names: &[&str]) -> Value {
+        let mut sent = self.0.clone();
+        sent.retain(|name, _| !names.contains(&&**name));
+        Value::Object(sent)
+    }
+
     pub(super) fn flag(&self, name: &str) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
     }

@@ -37,6 +37,22 @@ pub(crate) use state::ServerOptions;
 use crate::app::present::Failure;
 use std::path::Path;
 
+/// What calls of tools are answered with, a line each, without a client and its handshake: for fuzz targets.
+///
+/// # Errors
+/// Those of opening the directory.
+pub fn answers(dir: &Path, lines: &[&[u8]]) -> std::io::Result<Vec<Vec<u8>>> {
+    let root = root::Root::open(dir).map_err(|failure| std::io::Error::other(failure.message()))?;
+    let state = state::ServerState::new(root, crate::tree::Limits::default());
+    let each = lines
+        .iter()
+        .filter_map(|line| match transport::read(line, false) {
+            Ok(message) => Some(transport::line(&server::answer(&state, message?)?)),
+            Err(refusal) => Some(refusal),
+        });
+    Ok(each.collect())
+}
+
 /// Serves a directory on standard input and output until either ends.
 pub(crate) fn serve(dir: &Path, options: &ServerOptions) -> Result<(), Failure> {
     let root = root::Root::open(dir)?;

@@ -4,15 +4,17 @@ use super::arguments::schema;
 use super::lines;
 use super::load::Load;
 use super::state::{ServerOptions, ServerState, ToolAnswer};
-use super::tools::{McpTool, TOOLS};
+use super::tools::{McpTool, TOOLS, ToolRefusal};
 use super::transport::Wire;
-use crate::app::present::{Exit, Failure, clean};
+use crate::app::present::{Exit, Failure, clean, escaped};
 use crate::support::cancel::{Cancel, Cancelled};
 use crate::support::diag::{ColorChoice, nearest};
 use rmcp::model::{
-    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
-    ContentBlock, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, ToolAnnotations,
+    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
+    ClientJsonRpcMessage, ClientRequest, ConstString, ContentBlock, CustomRequest, CustomResult,
+    ErrorCode, Implementation, JsonRpcMessage, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ServerCapabilities, ServerConfig, ServerJsonRpcMessage,
+    ServerResult, ToolAnnotations,
 };
 use rmcp::service::{QuitReason, RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
@@ -24,9 +26,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const INSTRUCTIONS: &str = "\
 Caches of documents (context_*) and sessions of conversations (pact_*) below one directory; every \
 path is relative to it. pact_list_sessions says which sessions there are, pact_help how selectors are written. \
-Nothing is written. The first block of a result is JSON; a second block, \
-if there is one, has warnings as text and, as a line of JSON, why an answer is empty. Errors are JSON too: \
-{\"error\": {\"code\", \"message\", \"spans\", \"help\"}}.";
+Nothing is written. The first block of a result is JSON, which is also the structured content; a second block, \
+if there is one, has warnings as text and, as a line of JSON, why an answer is empty. An answer has at most `limit` bytes, \
+64 KiB by default; of a longer one, the second block has {\"next\": {\"cursor\", …}}, and the same call with that `cursor` goes on. \
+Errors are JSON too: {\"error\": {\"code\", \"message\", \"spans\", \"help\"}}.";
 
 #[derive(Clone, Debug)]
 struct Server {
@@ -44,6 +47,9 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How long a call has to end by itself after its time.
 const GRACE: Duration = Duration::from_millis(100);
+
+/// How often a client hears of a call that it wants to hear of.
+const TICK: Duration = Duration::from_secs(1);
 
 /// The most calls that run at a time, so that their answers fit in memory on any machine.
 const MOST_CALLS: usize = 8;
@@ -120,6 +126,7 @@ impl ServerHandler for Server {
         let tools = TOOLS.iter().map(|tool| {
             let name = tool.shown(self.dotted_names);
             rmcp::model::Tool::new(name, &*tool.about, Arc::new(schema(&tool.parameters)))
+                .with_title(&*tool.title)
                 .with_annotations(ToolAnnotations::new().read_only(true).open_world(false))
         });
         Ok(ListToolsResult::with_all_items(tools.collect()))
@@ -145,20 +152,33 @@ impl ServerHandler for Server {
         let called = name.clone();
         let cancel = self.timeout.map_or_else(Cancel::new, Cancel::after);
         let token = cancel.clone();
-        let answer = tokio::task::spawn_blocking(move || {
+        let mut answer = tokio::task::spawn_blocking(move || {
             let answer = token.run(|| tool.call(&called, &state, sent));
             drop(permit);
             answer
         });
-        let answer = tokio::select! {
-            biased;
-            answer = answer => answer,
-            () = context.ct.cancelled() => {
-                // The thread ends soon.
-                cancel.cancel();
-                return Err(ErrorData::invalid_request("cancelled", None));
+        let progress = context.meta.get_progress_token();
+        let mut ticks = tokio::time::interval(TICK);
+        let mut seconds = 0;
+        let mut late = std::pin::pin!(late(self.timeout));
+        let answer = loop {
+            tokio::select! {
+                biased;
+                answer = &mut answer => break answer,
+                () = context.ct.cancelled() => {
+                    // The thread ends soon.
+                    cancel.cancel();
+                    return Err(ErrorData::invalid_request("cancelled", None));
+                }
+                () = &mut late => break Ok(Err(Cancelled)),
+                _ = ticks.tick() => if let Some(token) = progress.clone() {
+                    // How much there is to do is not known before it is done.
+                    let now = ProgressNotificationParam::new(token, f64::from(seconds))
+                        .with_message(format!("{name}: {seconds} s"));
+                    seconds += 1;
+                    let _ = context.peer.notify_progress(now).await;
+                },
             }
-            () = late(self.timeout) => Ok(Err(Cancelled)),
         };
         let answer = match answer {
             Ok(Ok(answer)) => answer,
@@ -166,20 +186,13 @@ impl ServerHandler for Server {
             // A panic fails this call alone; its message went to standard error.
             Err(_) => Err(tool.refused(Failure::internal(format!("{name} failed")))),
         };
-        let result = match answer {
-            Ok(ToolAnswer { result, said }) => {
-                // The result is the first block even if it is empty.
-                let said = Some(said).filter(|said| !said.is_empty());
-                let blocks = std::iter::once(result).chain(said);
-                CallToolResult::success(blocks.map(ContentBlock::text).collect())
-            }
-            Err(refusal) => {
-                let text = refusal.failure.text(ColorChoice::Never);
-                let _ = self.log.try_send(format!("{name}: {text}"));
-                CallToolResult::error(vec![ContentBlock::text(refusal.json().to_string())])
-            }
-        };
-        Ok(result.into())
+        if let Err(refusal) = &answer {
+            let text = refusal.failure.text(ColorChoice::Never);
+            let _ = self
+                .log
+                .try_send(format!("{name}: {}", escaped(&text, false)));
+        }
+        Ok(result(answer).into())
     }
 
     async fn on_custom_request(
@@ -195,6 +208,42 @@ impl ServerHandler for Server {
         let code = ErrorCode::METHOD_NOT_FOUND;
         Err(ErrorData::new(code, clean(&request.method, 80), None))
     }
+}
+
+fn result(answer: Result<ToolAnswer, ToolRefusal>) -> CallToolResult {
+    match answer {
+        Ok(answer) => {
+            let structured_content = answer.value();
+            // The result is the first block even if it is empty.
+            let said = Some(answer.said).filter(|said| !said.is_empty());
+            let blocks = std::iter::once(answer.result).chain(said);
+            let mut result = CallToolResult::success(blocks.map(ContentBlock::text).collect());
+            result.structured_content = structured_content;
+            result
+        }
+        Err(refusal) => CallToolResult::error(vec![ContentBlock::text(refusal.json().to_string())]),
+    }
+}
+
+/// What a message of a client is answered with that calls a tool; nothing else has an answer here.
+pub(super) fn answer(
+    state: &ServerState,
+    message: ClientJsonRpcMessage,
+) -> Option<ServerJsonRpcMessage> {
+    let JsonRpcMessage::Request(request) = message else {
+        return None;
+    };
+    let ClientRequest::CallToolRequest(call) = request.request else {
+        return None;
+    };
+    let called = call.params.name;
+    let tool = McpTool::named(&called)?;
+    let sent = call.params.arguments.unwrap_or_default();
+    let result = result(tool.call(&called, state, sent));
+    Some(ServerJsonRpcMessage::response(
+        ServerResult::CallToolResult(result),
+        request.id,
+    ))
 }
 
 /// Waits somewhat longer than a call may run, so that a client is answered whatever the call does.

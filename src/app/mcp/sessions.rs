@@ -83,7 +83,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<ToolAns
             ..SessionListing::default()
         },
         fields: Fields::default(),
-        limit: arguments.size("limit").unwrap_or(DESCRIBED),
+        limit: arguments.size("describe").unwrap_or(DESCRIBED),
         bytes: OPENED_BYTES,
     };
     for candidate in found.candidates {

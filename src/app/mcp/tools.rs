@@ -1,7 +1,7 @@
 //! The tools: their names and arguments, which `tools.json` has, and the function of each.
 
 use super::arguments::{Arguments, Parameter};
-use super::state::{ServerState, ToolAnswer};
+use super::state::{ANSWER, ServerState, ToolAnswer};
 use super::{context, pact, sessions};
 use crate::app::present::{Exit, Failure};
 use serde::Deserialize;
@@ -13,6 +13,8 @@ pub(super) struct McpTool {
     /// Its name, of letters and underscores alone: hosts of agents refuse others, and some then drop the whole
     /// list. What is before the first underscore is its group.
     pub(super) name: String,
+    /// What people are shown instead of the name.
+    pub(super) title: String,
     pub(super) about: String,
     pub(super) parameters: Vec<Parameter>,
 }
@@ -40,11 +42,16 @@ const RUN: [(&str, ToolFunction); 14] = [
 pub(super) static TOOLS: LazyLock<Vec<McpTool>> =
     LazyLock::new(|| read(include_str!("tools.json")).unwrap_or_default());
 
-/// Reads the file, in which a parameter that several tools have is a name.
+/// Reads the file, in which a parameter that several tools have is a name. Tools over sessions also take what
+/// bounds an answer.
 fn read(text: &str) -> Option<Vec<McpTool>> {
     let mut file: Value = serde_json::from_str(text).ok()?;
     let shared = file["shared"].take();
     for tool in file["tools"].as_array_mut()? {
+        if !tool["name"].as_str()?.starts_with(FROZEN) {
+            let bounds = ["limit", "cursor"].map(Value::from);
+            tool["parameters"].as_array_mut()?.extend(bounds);
+        }
         for parameter in tool["parameters"].as_array_mut()? {
             if let Some(name) = parameter.as_str() {
                 *parameter = shared[name].clone();
@@ -53,6 +60,10 @@ fn read(text: &str) -> Option<Vec<McpTool>> {
     }
     serde_json::from_value(file["tools"].take()).ok()
 }
+
+/// How the names of the tools begin whose interface is another program's. An answer over a cache is bounded by the
+/// budget that the client gives.
+const FROZEN: &str = "context_";
 
 impl McpTool {
     /// The tool with a name, which may have a dot behind its group.
@@ -71,7 +82,7 @@ impl McpTool {
     }
 
     fn is_frozen(&self) -> bool {
-        self.name.starts_with("context_")
+        self.name.starts_with(FROZEN)
     }
 
     /// How a failure is sent of a call whose arguments are right. A path that is not allowed is none that exists.
@@ -117,7 +128,12 @@ impl McpTool {
             let said = state.loaded.said(&state.root, session);
             answer.said.insert_str(0, &said);
         }
-        Ok(answer)
+        if self.is_frozen() {
+            return Ok(answer);
+        }
+        answer
+            .page(&self.name, &arguments)
+            .map_err(|failure| self.refused(failure))
     }
 }
 
@@ -141,15 +157,32 @@ const INTERNAL_ERROR: Frozen = &("internal_error", "Internal error");
 impl ToolRefusal {
     pub(super) fn json(&self) -> Value {
         match self.code {
-            None => self.failure.json(),
+            None => bounded(self.failure.json()),
             Some((code, message)) => json!({"error": {"code": code, "message": message}}),
         }
     }
 }
 
+/// An error of at most about as many bytes as an answer: of a longer one, the texts are cut and the faults left out.
+fn bounded(mut error: Value) -> Value {
+    if error.to_string().len() <= ANSWER {
+        return error;
+    }
+    let body = error["error"].as_object_mut();
+    for (_, member) in body.into_iter().flatten() {
+        match member {
+            Value::String(text) => text.truncate(text.floor_char_boundary(ANSWER / 8)),
+            Value::Array(_) => *member = json!([]),
+            _ => {}
+        }
+    }
+    error["error"]["cut"] = true.into();
+    error
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{McpTool, RUN, TOOLS};
+    use super::{FROZEN, McpTool, RUN, TOOLS};
     use crate::app::mcp::arguments::{Arguments, schema};
     use crate::app::mcp::pact::edition;
     use crate::app::mcp::root::Root;
@@ -189,8 +222,10 @@ mod tests {
         let text = include_str!("tools.json");
         let file: Value = serde_json::from_str(text).expect("JSON");
         for (tool, described) in TOOLS.iter().zip(file["tools"].as_array().expect("a list")) {
-            let parameters = described["parameters"].as_array().map(Vec::len);
-            assert_eq!(Some(tool.parameters.len()), parameters, "{}", tool.name);
+            let parameters = described["parameters"].as_array().expect("a list").len();
+            let bounds = if tool.name.starts_with(FROZEN) { 0 } else { 2 };
+            assert_eq!(tool.parameters.len(), parameters + bounds, "{}", tool.name);
+            assert!(!tool.title.is_empty(), "{}", tool.name);
             for parameter in &tool.parameters {
                 assert!(
                     parameter.takes_its_example(),

@@ -38,23 +38,10 @@ impl Wire {
 
     /// The message that a line is; an error is sent if it is none.
     fn message(&mut self, line: &ReceivedLine) -> Option<ClientJsonRpcMessage> {
-        let bytes = line
-            .bytes
-            .strip_prefix(b"\xEF\xBB\xBF")
-            .unwrap_or(&line.bytes);
-        let bytes = bytes.trim_ascii();
-        if bytes.is_empty() {
-            return None;
-        }
-        if line.cut {
-            let message = format!("a message has at most {LONGEST} bytes");
-            self.refuse(id_of(bytes), ErrorCode::PARSE_ERROR, &message);
-            return None;
-        }
-        let message: ClientJsonRpcMessage = match serde_json::from_slice(bytes) {
-            Ok(message) => message,
-            Err(error) => {
-                self.unreadable(bytes, &error);
+        let message = match read(&line.bytes, line.cut) {
+            Ok(message) => message?,
+            Err(refusal) => {
+                self.refuse(refusal);
                 return None;
             }
         };
@@ -63,11 +50,12 @@ impl Wire {
                 if self.open.contains_key(&request.id) {
                     let id = request.id.clone().into_json_value();
                     let message = "another request with this id has no answer yet";
-                    self.refuse(id, ErrorCode::INVALID_REQUEST, message);
+                    self.refuse(error_line(id, ErrorCode::INVALID_REQUEST, message));
                     return None;
                 }
-                self.load.came(|now| &mut now.requests, bytes.len());
-                self.open.insert(request.id.clone(), bytes.len());
+                let length = line.bytes.len();
+                self.load.came(|now| &mut now.requests, length);
+                self.open.insert(request.id.clone(), length);
             }
             JsonRpcMessage::Notification(notification) => {
                 // The SDK sends no answer to a request that was cancelled.
@@ -83,26 +71,9 @@ impl Wire {
         Some(message)
     }
 
-    fn unreadable(&self, bytes: &[u8], error: &serde_json::Error) {
-        if error.is_syntax() || error.is_eof() {
-            let message = format!("the message cannot be read: {error}");
-            return self.refuse(id_of(bytes), ErrorCode::PARSE_ERROR, &message);
-        }
-        // Good JSON of another shape.
-        let id = id_of(bytes);
-        let is_notification = || {
-            let value: Option<Value> = serde_json::from_slice(bytes).ok();
-            value.is_some_and(|value| value["method"].is_string() && value.get("id").is_none())
-        };
-        if !id.is_null() || !is_notification() {
-            let message = "not a request of JSON-RPC 2.0 or of this protocol";
-            self.refuse(id, ErrorCode::INVALID_REQUEST, message);
-        }
-    }
-
-    fn refuse(&self, id: Value, code: ErrorCode, message: &str) {
+    fn refuse(&self, refusal: Vec<u8>) {
         // No caller waits until it is written; the load counts it.
-        drop(self.output.send(error_line(id, code.0, message)));
+        drop(self.output.send(refusal));
     }
 
     /// A request has its answer, or wants none.
@@ -147,6 +118,39 @@ impl Transport<RoleServer> for Wire {
     }
 }
 
+/// The message that a line is; `None` of an empty one, and of a notification that this protocol has not. `cut` says
+/// that the line was longer.
+///
+/// # Errors
+/// The line that refuses anything else.
+pub(super) fn read(line: &[u8], cut: bool) -> Result<Option<ClientJsonRpcMessage>, Vec<u8>> {
+    let bytes = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+    let bytes = bytes.trim_ascii();
+    let refuse = |code: ErrorCode, message: &str| Err(error_line(id_of(bytes), code, message));
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    if cut {
+        let message = format!("a message has at most {LONGEST} bytes");
+        return refuse(ErrorCode::PARSE_ERROR, &message);
+    }
+    let error = match serde_json::from_slice(bytes) {
+        Ok(message) => return Ok(Some(message)),
+        Err(error) => error,
+    };
+    if error.is_syntax() || error.is_eof() {
+        let message = format!("the message cannot be read: {error}");
+        return refuse(ErrorCode::PARSE_ERROR, &message);
+    }
+    // Good JSON of another shape.
+    let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    if id_of(bytes).is_null() && value["method"].is_string() && value.get("id").is_none() {
+        return Ok(None);
+    }
+    let message = "not a request of JSON-RPC 2.0 or of this protocol";
+    refuse(ErrorCode::INVALID_REQUEST, message)
+}
+
 /// The id of a request that cannot be read, as a value that an answer can repeat, so that its client gets the
 /// error instead of silence; null if there is none to be found. If the outermost object has several, it is the
 /// last one. Linear in the text.
@@ -165,16 +169,16 @@ fn id_of(text: &[u8]) -> Value {
 }
 
 /// An error of the protocol, as a line. Without an id it has `id: null`.
-fn error_line(id: Value, code: i32, message: &str) -> Vec<u8> {
-    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
+fn error_line(id: Value, code: ErrorCode, message: &str) -> Vec<u8> {
+    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code.0, "message": message}});
     (error.to_string() + "\n").into_bytes()
 }
 
-fn line(message: &ServerJsonRpcMessage) -> Vec<u8> {
+pub(super) fn line(message: &ServerJsonRpcMessage) -> Vec<u8> {
     if let JsonRpcMessage::Error(error) = message
         && error.id.is_none()
     {
-        return error_line(Value::Null, error.error.code.0, &error.error.message);
+        return error_line(Value::Null, error.error.code, &error.error.message);
     }
     let mut line = serde_json::to_vec(message).unwrap_or_default();
     line.push(b'\n');

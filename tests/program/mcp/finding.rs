@@ -212,7 +212,7 @@ fn the_list_has_every_kind_of_session() {
     let few = parsed(&client.answer("pact_list_sessions", json!({"root": "many"})));
     assert_eq!(few["sessions"].as_array().map(Vec::len), Some(1));
     assert_eq!(few["sessions"][0]["session"], "many/1.jsonl");
-    let few = parsed(&client.answer("pact_list_sessions", json!({"limit": 2})));
+    let few = parsed(&client.answer("pact_list_sessions", json!({"describe": 2})));
     assert_eq!(few["sessions"].as_array().map(Vec::len), Some(2));
     // What is not opened may be no session.
     assert_eq!(few["not_opened"].as_array().map(Vec::len), Some(6));
@@ -226,7 +226,7 @@ fn the_list_has_every_kind_of_session() {
         fs::create_dir(&place).expect("a directory");
         fs::write(place.join("a.jsonl"), &agent).expect("a file");
     }
-    let listed = client.answer("pact_list_sessions", json!({"root": "more", "limit": 1}));
+    let listed = client.answer("pact_list_sessions", json!({"root": "more", "describe": 1}));
     let listed = parsed(&listed);
     assert_eq!(listed["not_opened"].as_array().map(Vec::len), Some(100));
     assert_eq!(listed["not_opened_more"], 29);

@@ -165,7 +165,7 @@ fn large(scratch: &Scratch) -> Value {
         {"nodeType": "cb", "id": "cb:1", "content": text}
     ]}]}});
     fs::write(scratch.path("root/large.json"), document.to_string()).expect("a file");
-    let arguments = json!({"session": "large.json", "selector": "@t0 .cb", "format": "nodes"});
+    let arguments = json!({"session": "large.json", "selector": "@t0 .cb", "format": "nodes", "limit": 10_000_000});
     json!({"name": "pact_select", "arguments": arguments})
 }
 
