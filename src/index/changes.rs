@@ -10,6 +10,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::commit::UnitAt;
 use super::{Snapshot, SnapshotPiece, UnitRef};
+use crate::support::cancel::ensure;
 
 /// Ranges of rows, few of them between neighbours.
 pub(super) type RowRanges = SmallVec<[Range<u32>; 4]>;
@@ -83,6 +84,82 @@ impl Snapshot {
 }
 
 type UnitList = SmallVec<[UnitAt; 8]>;
+
+#[doc(hidden)]
+impl Snapshot {
+    /// How many units at its start are those of an older snapshot, in the same order. Linear in pieces, and in units in
+    /// different segments.
+    pub fn units_shared(&self, older: &Self) -> usize {
+        shared(self, older, usize::MAX, false)
+    }
+
+    /// As [`Snapshot::units_shared`], at its end; at most `most`.
+    pub fn units_shared_at_end(&self, older: &Self, most: usize) -> usize {
+        shared(self, older, most, true)
+    }
+}
+
+/// How many units two snapshots have in common from the start or, `back`, from the end; at most `most`.
+fn shared(newer: &Snapshot, older: &Snapshot, most: usize, back: bool) -> usize {
+    // Pieces with their units that are not compared yet; the next one is the last.
+    let left = |snapshot: &Snapshot| {
+        let pieces = snapshot.pieces().iter().map(|piece| piece.units.clone());
+        let mut left: SmallVec<[(usize, Range<u32>); 16]> = pieces.enumerate().collect();
+        if !back {
+            left.reverse();
+        }
+        left
+    };
+    let (mut left, mut right) = (left(newer), left(older));
+    let mut count = 0;
+    while count < most
+        && let (Some((at, units)), Some((other, twins))) = (left.last_mut(), right.last_mut())
+    {
+        ensure();
+        let (piece, twin) = (&newer.pieces()[*at], &older.pieces()[*other]);
+        let length = units.len().min(twins.len()).min(most - count) as u32;
+        let part = |units: &Range<u32>, length: u32| match back {
+            true => units.end - length..units.end,
+            false => units.start..units.start + length,
+        };
+        let (run, of_twin) = (part(units, length), part(twins, length));
+        let taken = if length > 0 && run == of_twin && std::ptr::eq(&*piece.segment, &*twin.segment)
+        {
+            let differ = differing(piece, twin, &run, None, &mut 0);
+            let first = if back { differ.last() } else { differ.first() };
+            match first {
+                Some(unit) if back => return count + (run.end - 1 - unit) as usize,
+                Some(unit) => return count + (unit - run.start) as usize,
+                None => length,
+            }
+        } else if length > 0 {
+            let (unit, other) = (part(units, 1).start, part(twins, 1).start);
+            let version =
+                |piece: &SnapshotPiece, unit: u32| piece.segment.units()[unit as usize].version;
+            if version(piece, unit) != version(twin, other)
+                || !same_dead((piece, unit), (twin, other))
+            {
+                return count;
+            }
+            1
+        } else {
+            0
+        };
+        count += taken as usize;
+        for units in [units, twins] {
+            match back {
+                true => units.end -= taken,
+                false => units.start += taken,
+            }
+        }
+        for left in [&mut left, &mut right] {
+            if left.last().is_some_and(|(_, units)| units.is_empty()) {
+                left.pop();
+            }
+        }
+    }
+    count
+}
 
 #[derive(Default)]
 struct DifferingUnits {

@@ -26,12 +26,9 @@ impl Snapshot {
             })
     }
 
-    /// How many units at its start are those of an older snapshot. Costs what [`Snapshot::unit_changes`] does.
-    pub fn units_shared(&self, older: &Self) -> usize {
-        let changes = self.unit_changes(older);
-        let first = [changes.came.first(), changes.gone.first()];
-        let shared = first.into_iter().flatten().map(|unit| unit.number()).min();
-        shared.unwrap_or_else(|| self.pieces().iter().map(|piece| piece.units.len()).sum())
+    /// How many units it has. Linear in pieces.
+    pub fn unit_count(&self) -> usize {
+        self.pieces().iter().map(|piece| piece.units.len()).sum()
     }
 }
 
@@ -70,13 +67,6 @@ impl<'a> UnitRef<'a> {
     /// The version of its rows: equal ones mean equal rows, dead ones and ttls as they read aside.
     pub fn version(self) -> u64 {
         self.segment().units()[self.unit as usize].version
-    }
-
-    /// How many units of the snapshot are before it. Linear in pieces.
-    fn number(self) -> usize {
-        let before = self.snapshot.pieces()[..self.piece].iter();
-        let before: usize = before.map(|piece| piece.units.len()).sum();
-        before + (self.unit - self.at().units.start) as usize
     }
 
     pub fn segment(self) -> &'a Arc<Segment> {

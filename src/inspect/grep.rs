@@ -10,7 +10,7 @@ use crate::index::{NodeRef, Snapshot};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Tint};
-use crate::support::text::{part, printable, verbatim, width_of};
+use crate::support::text::{escaped, part, printable, width_of};
 use hashbrown::HashMap;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -213,12 +213,12 @@ fn shown(line: &FoundLine, paint: Paint) -> String {
     let mut text = String::new();
     let mut from = 0;
     for range in &line.ranges {
-        text.push_str(&verbatim(&line.text[from..range.start]));
-        let found = verbatim(&line.text[range.clone()]);
+        text.push_str(&escaped(&line.text[from..range.start], false));
+        let found = escaped(&line.text[range.clone()], false);
         text.push_str(&paint.tint(Tint::Match, &found));
         from = range.end;
     }
-    text.push_str(&verbatim(&line.text[from..]));
+    text.push_str(&escaped(&line.text[from..], false));
     text.truncate(text.trim_end().len());
     text
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::history::{At, History};
-use crate::index::{NodeRef, Snapshot, UnitKind, UnitRef};
+use crate::index::{NodeRef, Snapshot, UnitKind};
 use crate::json::JsonValue;
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
@@ -195,19 +195,6 @@ impl ChosenSnapshot {
         let nodes = rows.flat_map(|rows| self.snapshot.nodes_in(rows));
         let nodes = nodes.inspect(|_| ensure());
         nodes.filter_map(|node| Some((node, Region::containing(node)?)))
-    }
-}
-
-/// What a unit is known by: its version, and its dead rows, from its start. Equal keys mean equal nodes.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct UnitKey(u64, Vec<u32>);
-
-impl UnitKey {
-    pub(super) fn new(unit: UnitRef<'_>) -> Self {
-        let start = unit.rows().start;
-        // Most have none.
-        let dead = unit.dead_rows().map(|row| row - start);
-        Self(unit.version(), dead.collect())
     }
 }
 

@@ -15,7 +15,7 @@ use crate::render::{compact, parameters_of};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Tint};
-use crate::support::text::{counted, printable, verbatim};
+use crate::support::text::{counted, escaped, printable};
 use crate::tree::NodeClass;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -354,7 +354,7 @@ impl Shown {
             out.extend([&*paint.tint(Tint::Changed, &line), "\n"]);
         }
         if let Some(parameters) = &self.parameters {
-            let _ = writeln!(out, "parameters {}", verbatim(parameters));
+            let _ = writeln!(out, "parameters {}", escaped(parameters, false));
         }
         let mut last = None;
         let mut blocks = self.blocks.iter().peekable();
@@ -384,7 +384,11 @@ impl Shown {
             let _ = writeln!(out, "{sign} {speaker}  {id}  {tokens}");
             let (lines, more) = cut(&block.text, full);
             for line in lines {
-                let _ = writeln!(out, "{}", format!("    {}", verbatim(line)).trim_end());
+                let _ = writeln!(
+                    out,
+                    "{}",
+                    format!("    {}", escaped(line, false)).trim_end()
+                );
             }
             if let Some(more) = more {
                 let _ = writeln!(out, "    {more}");
@@ -399,7 +403,7 @@ impl Shown {
             let _ = write!(out, "\n> {line}\n");
         }
         if let Some(parameters) = &self.parameters {
-            fence(parameters, "json", &mut out);
+            fence(&escaped(parameters, false), "json", &mut out);
         }
         let mut last = None;
         for block in &self.blocks {
@@ -413,11 +417,17 @@ impl Shown {
                 News::Changed => ", changed",
                 _ => "",
             };
-            let (speaker, id) = (speaker(block, Paint::default()), block.id.replace('`', "'"));
+            let (speaker, id) = (
+                speaker(block, Paint::default()),
+                printable(&block.id).replace('`', "'"),
+            );
             let tokens = counted(block.tokens, "token");
             let _ = write!(out, "\n### {speaker}\n\n`{id}`, {tokens}{news}\n");
             let (lines, more) = cut(&block.text, full);
-            let lines: Vec<String> = lines.into_iter().map(verbatim).collect();
+            let lines: Vec<String> = lines
+                .into_iter()
+                .map(|line| escaped(line, false).into_owned())
+                .collect();
             match block.kind.as_deref() {
                 None | Some("text" | "summary") => {
                     let _ = write!(out, "\n{}\n", lines.join("\n"));

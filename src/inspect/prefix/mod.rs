@@ -39,7 +39,7 @@ use crate::render::{Provider, RenderError, ThreadBlock};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Tint};
-use crate::support::text::{amount, counted, verbatim};
+use crate::support::text::{amount, counted, escaped};
 use compare::Tails;
 use pieces::RequestPiece;
 use requests::{Before, Front, RequestMessage, SentRequests};
@@ -436,7 +436,7 @@ impl Walk<'_> {
     fn step(
         &mut self,
         history: &History,
-        snapshot: &Snapshot,
+        snapshot: &Arc<Snapshot>,
     ) -> Result<Option<PrefixStep>, RenderError> {
         let call = Call::from_snapshot(snapshot);
         self.compaction |= call.compaction;
@@ -663,11 +663,12 @@ fn line(step: &PrefixStep, paint: Paint, out: &mut String) {
     let Some(difference) = &step.difference else {
         return;
     };
-    let cause = paint.tint(Tint::Name, &verbatim(&difference.cause.text()));
-    let place = verbatim(&difference.place.to_string());
+    let cause = paint.tint(Tint::Name, &escaped(&difference.cause.text(), false));
+    let place = difference.place.to_string();
+    let place = escaped(&place, false);
     let _ = write!(out, "  {cause}\n  at byte {}, in {place}", difference.at);
     if let Some(id) = &difference.block {
-        let _ = write!(out, ", block {}", verbatim(id));
+        let _ = write!(out, ", block {}", escaped(id, false));
     }
     out.push('\n');
     for (sign, tint, text) in [
@@ -675,7 +676,7 @@ fn line(step: &PrefixStep, paint: Paint, out: &mut String) {
         ("+", Tint::Added, &difference.newer),
     ] {
         if !text.is_empty() {
-            let text = paint.tint(tint, &format!("{sign} {}", verbatim(text)));
+            let text = paint.tint(tint, &format!("{sign} {}", escaped(text, false)));
             let _ = writeln!(out, "    {text}");
         }
     }

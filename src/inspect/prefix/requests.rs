@@ -3,14 +3,14 @@
 //! A request is parameters, tool definitions, the system prompt and messages, each as JSON in the
 //! form of the provider's API. [`SentRequests`] holds one request. [`SentRequests::advance`] turns it into
 //! that of another snapshot and returns what it had instead, so a session costs what changes from
-//! one snapshot to the next, and a comparison of units for each snapshot.
+//! one snapshot to the next.
 
 use super::locate;
 use super::pieces::{self, Place};
 use crate::history::History;
-use crate::index::{Snapshot, UnitRef};
+use crate::index::Snapshot;
 use crate::inspect::call::cycle_of;
-use crate::inspect::part::{Region, UnitKey};
+use crate::inspect::part::Region;
 use crate::render::{
     self, Grouping, Head, Provider, RenderError, Source, Thread, ThreadBlock, head_of, is_in_head,
 };
@@ -48,7 +48,13 @@ pub(super) struct Front {
 #[derive(Default)]
 pub(super) struct SentRequests {
     provider: Provider,
+    /// The snapshot that `units` are of.
+    snapshot: Option<Arc<Snapshot>>,
     units: Vec<UnitBlocks>,
+    /// The first unit that has each value of `data_reply`, as JSON.
+    replies: HashMap<Box<str>, usize>,
+    /// The first unit of which blocks were left out, as the reply of the cycle.
+    left_out: Option<usize>,
     keys: Vec<BlockKey>,
     pub(super) blocks: Vec<Arc<ThreadBlock>>,
     pub(super) messages: Vec<RequestMessage>,
@@ -83,11 +89,8 @@ impl Before {
 }
 
 struct UnitBlocks {
-    key: UnitKey,
-    /// The values of `data_reply` in it, as JSON.
+    /// The values of `data_reply` in it that no unit before it has.
     replies: Vec<Box<str>>,
-    /// Whether blocks were left out, as the reply of the cycle.
-    left_out: bool,
     /// The number of blocks of the request up to its end.
     end: usize,
 }
@@ -128,7 +131,7 @@ impl SentRequests {
     pub(super) fn advance(
         &mut self,
         history: &History,
-        snapshot: &Snapshot,
+        snapshot: &Arc<Snapshot>,
     ) -> Result<Before, RenderError> {
         let cycle = cycle_of(snapshot);
         let kept = history.attempts().sent_in(cycle);
@@ -230,7 +233,8 @@ impl SentRequests {
         &mut self,
         records: Vec<Arc<str>>,
     ) -> Option<(usize, Vec<BlockKey>, Option<Box<str>>)> {
-        self.units.clear();
+        self.keep_units(0);
+        self.snapshot = None;
         let mut keys = Vec::with_capacity(records.len());
         let mut parameters = None;
         for record in records {
@@ -257,36 +261,47 @@ impl SentRequests {
         Some((same, keys.split_off(same), parameters))
     }
 
+    /// Forgets the units but for the first ones.
+    fn keep_units(&mut self, kept: usize) {
+        for unit in self.units.drain(kept..) {
+            for reply in unit.replies {
+                self.replies.remove(&reply);
+            }
+        }
+        self.left_out.take_if(|at| *at >= kept);
+    }
+
     /// The blocks that the tree says were sent in the cycle: as [`SentRequests::records`].
     fn tree(
         &mut self,
-        snapshot: &Snapshot,
+        snapshot: &Arc<Snapshot>,
         cycle: i64,
     ) -> (usize, Vec<BlockKey>, Option<Box<str>>) {
         let cycle = cycle.to_string();
-        let mut units = snapshot.units().peekable();
-        let known = self.units.iter().take_while(|known| {
-            let unit = units.next_if(|unit| known.is(*unit, &cycle));
-            unit.is_some()
-        });
-        let shared = known.count();
-        self.units.truncate(shared);
+        let older = self.snapshot.replace(Arc::clone(snapshot));
+        let shared = older.map_or(0, |older| snapshot.units_shared(&older));
+        // A unit gives other blocks where the reply of the cycle is left out, or was.
+        let replied = self.replies.get(&*cycle).copied();
+        let others = [replied, self.left_out].into_iter().flatten();
+        let shared = others.fold(shared, usize::min);
+        self.keep_units(shared);
         let start = self.units.last().map_or(0, |unit| unit.end);
         let mut keys: Vec<BlockKey> = Vec::new();
-        for unit in units.inspect(|_| ensure()) {
+        for (at, unit) in (shared..).zip(snapshot.units_from(shared)) {
+            ensure();
             let mut replies: Vec<Box<str>> = Vec::new();
-            let mut left_out = false;
             for node in unit.nodes().inspect(|_| ensure()) {
                 let Some(region) = Region::containing(node) else {
                     continue;
                 };
                 if let Some(reply) = node.field("data_reply") {
                     let reply = reply.json();
-                    if !replies.iter().any(|known| **known == *reply) {
+                    if !self.replies.contains_key(&*reply) {
+                        self.replies.insert(reply.as_ref().into(), at);
                         replies.push(reply.as_ref().into());
                     }
                     if reply == cycle {
-                        left_out = true;
+                        self.left_out.get_or_insert(at);
                         continue;
                     }
                 }
@@ -296,9 +311,7 @@ impl SentRequests {
                 keys.push(key);
             }
             self.units.push(UnitBlocks {
-                key: UnitKey::new(unit),
                 replies,
-                left_out,
                 end: start + keys.len(),
             });
         }
@@ -306,15 +319,6 @@ impl SentRequests {
         let same = same.take_while(|(a, b)| a == b).count();
         let parameters = render::parameters_of(snapshot);
         (start + same, keys.split_off(same), parameters)
-    }
-}
-
-impl UnitBlocks {
-    /// Whether a unit gives the same blocks in the request of a cycle.
-    fn is(&self, unit: UnitRef<'_>, cycle: &str) -> bool {
-        self.key == UnitKey::new(unit)
-            && !self.replies.iter().any(|reply| **reply == *cycle)
-            && !self.left_out
     }
 }
 

@@ -4,10 +4,9 @@
 //! replaced by what, so its size is that of the change.
 
 use crate::history::History;
-use crate::index::{NodeRef, Snapshot, UnitKind, UnitRef};
+use crate::index::{NodeRef, Snapshot, UnitKind};
 use crate::inspect::groups::{ToolNames, role};
 use crate::inspect::lists::{Numbered, ascending};
-use crate::inspect::part::UnitKey;
 use crate::inspect::show::{field_text, is_error, text_of};
 use crate::inspect::{Call, Counts, Region};
 use crate::tree::hash::{ContentHash, text_hash};
@@ -65,7 +64,7 @@ pub(super) type Splice = (usize, usize, Vec<u32>);
 
 impl ShareTable {
     /// The table of the committed snapshots of `history`, which are all in memory. Costs what changes
-    /// between neighbours, and a comparison of their units.
+    /// between neighbours.
     pub(super) fn new(history: &History, counts: &mut Counts) -> Self {
         let mut builder = TableBuilder {
             table: Self::default(),
@@ -74,6 +73,7 @@ impl ShareTable {
             tools: ToolNames::default(),
             units: Vec::new(),
             list: Vec::new(),
+            sums: (0, 0),
         };
         for snapshot in history.committed().iter() {
             builder.step(snapshot);
@@ -86,63 +86,55 @@ impl ShareTable {
     }
 }
 
-/// A unit of the snapshot before, and where its blocks end in the list.
-#[derive(Clone)]
-struct KnownUnit {
-    key: UnitKey,
-    end: usize,
-}
-
 struct TableBuilder<'a> {
     table: ShareTable,
     counts: &'a mut Counts,
     /// For each id, its newest block, and the snapshot and row it was read from.
     newest: Vec<Option<(u32, Arc<Snapshot>, u32)>>,
     tools: ToolNames,
-    units: Vec<KnownUnit>,
+    /// Where the blocks of each unit of the snapshot before end in the list.
+    units: Vec<usize>,
     list: Vec<u32>,
+    /// The tokens and the bytes of the list.
+    sums: (u64, u64),
 }
 
 impl TableBuilder<'_> {
     fn step(&mut self, snapshot: &Arc<Snapshot>) {
-        let units: Vec<UnitRef<'_>> = snapshot.units().collect();
-        let same = |(known, unit): &(&KnownUnit, &UnitRef<'_>)| known.key == UnitKey::new(**unit);
-        let first = self.units.iter().zip(&units).take_while(same).count();
-        let (known, rest) = (&self.units[first..], &units[first..]);
-        let ends = known.iter().rev().zip(rest.iter().rev());
-        let last = ends.take_while(same).count();
+        let count = snapshot.unit_count();
+        let before = self.table.steps.last().map(|step| &*step.snapshot);
+        let first = before.map_or(0, |before| snapshot.units_shared(before));
+        let most = count.min(self.units.len()) - first;
+        let last = before.map_or(0, |before| snapshot.units_shared_at_end(before, most));
         let older = self.units.split_off(first);
-        let before = self.units.last();
-        let start = before.map_or(0, |known| known.end);
+        let start = self.units.last().copied().unwrap_or(0);
         let (gone, kept) = older.split_at(older.len() - last);
-        let gone_end = gone.last().map_or(start, |known| known.end);
+        let gone_end = gone.last().copied().unwrap_or(start);
 
         let mut fresh = Vec::new();
-        for unit in &units[first..units.len() - last] {
+        for unit in snapshot.units_from(first).take(count - last - first) {
             let turn = (unit.kind() == UnitKind::Turn).then(|| unit.top().id());
             for node in unit.nodes() {
                 if let Some(region) = Region::containing(node) {
                     fresh.push(self.block(snapshot, node, region, turn));
                 }
             }
-            self.units.push(KnownUnit {
-                key: UnitKey::new(*unit),
-                end: start + fresh.len(),
-            });
+            self.units.push(start + fresh.len());
         }
         let fresh_end = start + fresh.len();
-        self.units.extend(kept.iter().map(|known| KnownUnit {
-            end: known.end - gone_end + fresh_end,
-            ..known.clone()
-        }));
+        let moved = kept.iter().map(|end| end - gone_end + fresh_end);
+        self.units.extend(moved);
         let splices = splices(&self.list[start..gone_end], &fresh, start);
-        self.list.splice(start..gone_end, fresh);
         let sizes = |sums: (u64, u64), at: &u32| {
             let block = &self.table.blocks.list[*at as usize];
             let text = &self.table.text(block).text;
             (sums.0 + block.tokens, sums.1 + text.len() as u64)
         };
-        let (tokens, bytes) = self.list.iter().fold((0, 0), sizes);
+        let came = fresh.iter().fold(self.sums, sizes);
+        let went = self.list[start..gone_end].iter().fold((0, 0), sizes);
+        let (tokens, bytes) = (came.0 - went.0, came.1 - went.1);
+        self.sums = (tokens, bytes);
+        self.list.splice(start..gone_end, fresh);
         self.table.steps.push(TableStep {
             snapshot: Arc::clone(snapshot),
             call: Call::from_snapshot(snapshot),

@@ -4,6 +4,7 @@ mod across;
 mod assert;
 mod fields;
 mod grep;
+mod linear;
 mod money;
 mod prefix;
 mod prices;
