@@ -361,7 +361,15 @@ fn read(reader: impl Read, path: &Path, limits: Limits, size: u64) -> Result<Vec
         {
             Err(invalid(path, format!("broken {name} data: {error}")))
         }
-        (outcome, _) => outcome.map_err(failed)?,
+        (outcome, _) => {
+            let bytes = outcome.map_err(failed)??;
+            let inside = PACKINGS.iter().find(|(start, _)| bytes.starts_with(start));
+            if let Some((_, Packing(name, _))) = inside {
+                let message = format!("packed twice: it has {name} data inside; unpack it once");
+                return Err(invalid(path, message));
+            }
+            Ok(bytes)
+        }
     }
 }
 
