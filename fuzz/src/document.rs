@@ -1,12 +1,10 @@
 //! Any bytes as a session: an error, or a session that comes back byte for byte.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
-use pactql::logs::write_session;
 use pactql::Session;
+use pactql::logs::write_session;
 
-fn exported(session: &Session) -> Vec<u8> {
+/// The lines of a session.
+pub fn exported(session: &Session) -> Vec<u8> {
     let history = session.history();
     let mut out = Vec::new();
     let working = history.working().map(|snapshot| &**snapshot);
@@ -14,10 +12,10 @@ fn exported(session: &Session) -> Vec<u8> {
     out
 }
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn run(bytes: &[u8]) {
     if let Ok(session) = Session::from_slice(bytes) {
         let first = exported(&session);
         let again = Session::from_slice(&first).expect("an export is a session");
         assert_eq!(exported(&again), first);
     }
-});
+}

@@ -1,14 +1,17 @@
 //! Any lines as mutations of a session: an error that changes nothing, or a working state that is read
 //! back from its export; and a commit after each of them that can be read too.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pactql::{Context, Message, NewNode, Policy, context::StepClock};
 
-fuzz_target!(|text: &str| {
+pub fn run(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
     let policy = Policy::new().nodes(40).protect(1);
-    let mut context = Context::builder().clock(StepClock::new(0, 1)).policy(policy).build();
+    let mut context = Context::builder()
+        .clock(StepClock::new(0, 1))
+        .policy(policy)
+        .build();
     let mut references = Vec::new();
     for line in text.lines().take(40) {
         let mut parts = line.splitn(3, '\t');
@@ -46,7 +49,13 @@ fuzz_target!(|text: &str| {
         assert!(all.count() >= 4, "the root and the regions are there");
     }
     context.commit().expect("a session of this size commits");
-    let turns = context.select("@t0 ^seq > .mt").expect("a selector").count();
-    let cores = context.select("@t0 ^seq > .mt > .mc[offset=0]").expect("a selector").count();
+    let turns = context
+        .select("@t0 ^seq > .mt")
+        .expect("a selector")
+        .count();
+    let cores = context
+        .select("@t0 ^seq > .mt > .mc[offset=0]")
+        .expect("a selector")
+        .count();
     assert_eq!(turns, cores, "every turn has one core");
-});
+}
