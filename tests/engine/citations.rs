@@ -43,13 +43,7 @@ fn unwrapped(mut texts: Vec<(PathBuf, String)>) -> Vec<(PathBuf, String)> {
 /// Everything that may cite.
 fn citing() -> Vec<(PathBuf, String)> {
     let directories = [
-        "src",
-        "tests",
-        "benches",
-        "docs",
-        "grammar",
-        "fuzz/fuzz_targets",
-        "examples",
+        "src", "tests", "benches", "docs", "grammar", "fuzz/src", "examples",
     ];
     let mut files: Vec<&str> = directories
         .into_iter()
@@ -290,6 +284,39 @@ const PLAIN: &[&str] = &[
     "no less",
     "'nobody'",
 ];
+
+/// The tests and fuzz targets that the threat model names, one at least for each threat.
+#[test]
+fn tests_of_the_threat_model_exist() {
+    let sources = texts(&["tests", "src"], &["rs"]);
+    let targets = std::fs::read_to_string(root().join("fuzz/src/main.rs")).expect("a file");
+    let model = std::fs::read_to_string(root().join("SECURITY.md")).expect("a file");
+    let mut rows = 0;
+    for row in model
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| threat"))
+    {
+        let shown = row
+            .trim_end_matches(" |")
+            .rsplit(" | ")
+            .next()
+            .expect("a cell");
+        let names: Vec<&str> = shown.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "a threat without a test: {row}");
+        for name in names {
+            let found = match name.strip_prefix("fuzz ") {
+                Some(target) => targets.contains(&format!("(\"{target}\", {target}::run)")),
+                None => {
+                    let function = format!("fn {name}(");
+                    sources.iter().any(|(_, text)| text.contains(&function))
+                }
+            };
+            assert!(found, "SECURITY.md names `{name}`, which does not exist");
+        }
+        rows += 1;
+    }
+    assert!(rows > 10, "{rows}");
+}
 
 #[test]
 fn words_are_plain() {
