@@ -118,9 +118,12 @@ fn shared(newer: &Snapshot, older: &Snapshot, most: usize, back: bool) -> usize 
         ensure();
         let (piece, twin) = (&newer.pieces()[*at], &older.pieces()[*other]);
         let length = units.len().min(twins.len()).min(most - count) as u32;
-        let part = |units: &Range<u32>, length: u32| match back {
-            true => units.end - length..units.end,
-            false => units.start..units.start + length,
+        let part = |units: &Range<u32>, length: u32| {
+            if back {
+                units.end - length..units.end
+            } else {
+                units.start..units.start + length
+            }
         };
         let (run, of_twin) = (part(units, length), part(twins, length));
         let taken = if length > 0 && run == of_twin && std::ptr::eq(&*piece.segment, &*twin.segment)
@@ -147,9 +150,10 @@ fn shared(newer: &Snapshot, older: &Snapshot, most: usize, back: bool) -> usize 
         };
         count += taken as usize;
         for units in [units, twins] {
-            match back {
-                true => units.end -= taken,
-                false => units.start += taken,
+            if back {
+                units.end -= taken;
+            } else {
+                units.start += taken;
             }
         }
         for left in [&mut left, &mut right] {
