@@ -117,21 +117,20 @@ const MARK: &[u8] = b"\xEF\xBB\xBF";
 /// # Errors
 /// Every fault of RUNTIME §1, each with its JSON path.
 pub fn read_document(bytes: &[u8]) -> Result<Document, InputError> {
-    if let Some(rest) = bytes.strip_prefix(MARK) {
-        let mark = MARK.len() as u64;
-        let mut document = read_document(rest).map_err(|error| error.shifted(0, mark))?;
-        document.origin.start += mark;
-        return Ok(document);
-    }
-    match simdutf8::compat::from_utf8(bytes) {
+    let rest = bytes.strip_prefix(MARK).unwrap_or(bytes);
+    let mark = (bytes.len() - rest.len()) as u64;
+    let read = match simdutf8::compat::from_utf8(rest) {
         Ok(text) => read_text(text),
         Err(error) => {
-            let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let valid = rest.get(..error.valid_up_to()).unwrap_or_default();
             let mut faults = Faults::default();
             faults.add(valid.len(), "malformed JSON: not UTF-8");
             Err(faults.resolve(std::str::from_utf8(valid).unwrap_or_default()))
         }
-    }
+    };
+    let mut document = read.map_err(|error| error.shifted(0, mark))?;
+    document.origin.start += mark;
+    Ok(document)
 }
 
 /// Lines read in parallel. Bounds memory: the faults of all of them are held at once.

@@ -70,8 +70,10 @@ fn document_members() {
     assert_eq!(tree.rows[0].class, NodeClass::Root);
     assert!(tree.rows[0].present.has(Present::ID_IMPLIED));
     assert!(!tree.rows[0].present.has(Present::EMPTY_CHILDREN));
-    // A byte order mark is skipped.
+    // A byte order mark is skipped; those after it are text.
     assert!(read_document(b"\xEF\xBB\xBF{\"root\":{}}").is_ok());
+    let error = read_document(&b"\xEF\xBB\xBF".repeat(100_000)).expect_err("no document");
+    assert_eq!(error.faults[0].offset, 3, "{error:?}");
 }
 
 #[test]
