@@ -12,13 +12,13 @@ static GOOD: LazyLock<Vec<u8>> = LazyLock::new(|| {
             r#"create table run (id TEXT PRIMARY KEY, project TEXT NOT NULL, started_at TEXT NOT NULL, provider TEXT NOT NULL,
                  models TEXT NOT NULL, ctxdiff_version TEXT NOT NULL, schema_version INTEGER NOT NULL);
                create table call (id TEXT PRIMARY KEY, run_id TEXT NOT NULL, seq INTEGER NOT NULL, params TEXT NOT NULL,
-                 usage TEXT, latency_ms INTEGER, error TEXT, agent TEXT, step INTEGER, provider TEXT);
+                 usage TEXT, latency_ms INTEGER, error TEXT, agent TEXT, step TEXT, provider TEXT);
                create table block (content_hash TEXT PRIMARY KEY, role TEXT, kind TEXT, text TEXT, token_count INTEGER,
                  token_method TEXT);
                create table call_block (call_id TEXT, block_id TEXT, position INTEGER, label TEXT, label_source TEXT);
                insert into run values ('r1', 'synthetic', '2026-03-02T09:00:00+00:00', 'openai', '[]', '0.5.1', 2);
-               insert into call values ('c1', 'r1', 1, '{"model": "m", "temperature": 0.50}', '{"input": 40}', 12, null, 'a', 1, 'openai'),
-                 ('c2', 'r1', 2, '{"model": "m"}', null, null, 'timeout', 'a', 2, null);
+               insert into call values ('c1', 'r1', 1, '{"model": "m", "temperature": 0.50}', '{"input": 40}', 12, null, 'a', '1', 'openai'),
+                 ('c2', 'r1', 2, '{"model": "m"}', null, null, 'timeout', 'a', '2', null);
                insert into block values
                  ('t', 'system', 'tool_schema', '{"function": {"name": "search"}, "type": "function"}', 9, 'x'),
                  ('s', 'system', 'message', 'Be brief.', 3, 'x'), ('u', 'user', 'message', 'Find it.', 3, 'x'),

@@ -26,7 +26,10 @@ static GOOD: LazyLock<(PathBuf, Vec<u8>)> = LazyLock::new(|| {
             .expect("a reply");
         context.commit().expect("a commit");
     }
-    context.pin_as("rules", "^seq .cb").expect("a reference");
+    context
+        .add("^sys", "block:text { id=rules } \"Be brief.\"")
+        .expect("a node");
+    context.pin_as("rules", "#rules").expect("a reference");
     context
         .append(Message::user("unfinished"))
         .expect("a message");
