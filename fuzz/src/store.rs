@@ -27,7 +27,7 @@ static GOOD: LazyLock<(PathBuf, Vec<u8>)> = LazyLock::new(|| {
         context.commit().expect("a commit");
     }
     context
-        .add("^sys", "block:text { id=rules } \"Be brief.\"")
+        .add("^sys", "block:text { key=rules } \"Be brief.\"")
         .expect("a node");
     context.pin_as("rules", "#rules").expect("a reference");
     context
