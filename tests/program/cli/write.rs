@@ -612,7 +612,7 @@ fn processes_and_one_context_write_the_same_bytes() {
 }
 
 #[test]
-fn a_discard_gives_ids_back_and_a_commit_does_not() {
+fn an_id_is_given_once() {
     let scratch = Scratch::new("write-ids");
     let path = &*scratch.path("s.jsonl");
     done(&["edit", "new", path]);
@@ -622,11 +622,8 @@ fn a_discard_gives_ids_back_and_a_commit_does_not() {
     done(&["edit", "remove", path, "{id='x'}"]);
     used();
     done(&["edit", "discard", path]);
-    done(&add);
-    done(&["edit", "remove", path, "{id='x'}"]);
-    done(&["edit", "commit", path]);
     used();
-    done(&["edit", "discard", path]);
+    done(&["edit", "commit", path]);
     used();
     // An empty container that a reference kept goes at the first commit without it.
     let parent = r#"{"id":"box","nodeType":"mc","removable":true,"children":[{"id":"in"}]}"#;
