@@ -212,12 +212,13 @@ const SETTLED: Duration = Duration::from_secs(2);
 
 /// What a log is known by; `None` of one in several files, and of one that is being written.
 fn state_of(path: &Path) -> Option<String> {
-    let mut file = File::open(path).ok()?;
-    let about = file.metadata().ok()?;
+    // A pipe is not opened: what is read of it is gone.
+    let about = path.metadata().ok().filter(Metadata::is_file)?;
     let age = SystemTime::now().duration_since(about.modified().ok()?);
-    if !about.is_file() || is_opencode(path) || age.ok()? < SETTLED {
+    if is_opencode(path) || age.ok()? < SETTLED {
         return None;
     }
+    let mut file = File::open(path).ok()?;
     let mut ends = Vec::new();
     (&file).take(END).read_to_end(&mut ends).ok()?;
     let tail = about.len().saturating_sub(END);

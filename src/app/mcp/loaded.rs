@@ -349,10 +349,7 @@ mod tests {
         assert_eq!(&*kept.said(&root, "fixtures/chat.openai.json"), "");
         open("fixtures/chat.openai.json");
         let said = kept.said(&root, "fixtures/chat.openai.json");
-        assert!(
-            said.starts_with("note: fixtures/chat.openai.json is a log"),
-            "{said}"
-        );
+        assert!(said.starts_with("note: read as a log (openai)"), "{said}");
     }
 
     #[test]

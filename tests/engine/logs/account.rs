@@ -110,8 +110,12 @@ fn version(node: NodeRef<'_>) -> (String, (u64, u32)) {
 /// A line of a text as `show` prints it.
 fn printed_line(line: &str) -> String {
     let clean = |letter: char| match letter {
-        letter if letter.is_control() && letter != '\t' => '\u{fffd}',
-        letter => letter,
+        '\r' => "\\r".to_owned(),
+        '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            format!("\\u{:04x}", u32::from(letter))
+        }
+        _ if letter.is_control() && letter != '\t' => format!("\\u{:04x}", u32::from(letter)),
+        _ => letter.to_string(),
     };
     let line: String = line.chars().map(clean).collect();
     format!("    {line}").trim_end().to_owned() + "\n"

@@ -84,7 +84,7 @@ fn diff_tells_a_person_what_changed() {
         text,
         "@t0 after @t-1: 1 added, 1 removed, 2 changed\n\
          + d user: come\n\
-         - c: gone \u{fffd}[31m\n\
+         - c: gone \\u001b[31m\n\
          ~ a (content_hash, ttl)\n    ttl: 5 → 3\n    \
          @@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three\n\
          ~ b (content_hash)\n    \

@@ -282,7 +282,7 @@ fn no_command_passes_on_what_controls_a_terminal() {
     for arguments in &commands {
         let ran = run(place, arguments);
         // Data that another program reads is as it is.
-        let is_data = matches!(arguments[0], "export" | "render" | "fmt" | "sql")
+        let is_data = matches!(arguments[0], "export" | "render" | "fmt" | "select" | "sql")
             || arguments.ends_with(&["--format", "ids"])
             || ran.out.starts_with(['{', '[']);
         if !is_data {

@@ -656,13 +656,14 @@ fn what_is_imported_is_accepted_by_verify() {
     let store = scratch.path("all.db");
     // One log that cannot be read would end the import of its whole folder.
     answer(&["import", "tests/cases/logs", "-o", &store]);
-    let damage: Value = serde_json::from_str(&answer(&["verify", &store])).expect("JSON");
+    let damage: Value = serde_json::from_str(&answer(&["verify", "--json", &store])).expect("JSON");
     assert_eq!(damage["valid"], true);
     assert!(names(&store).len() > 40);
     for log in ["tests/cases/logs/egregore/synthetic-history.json", CHAT] {
         let file = scratch.path("one.jsonl");
         answer(&["import", log, "-o", &file, "--force"]);
-        let damage: Value = serde_json::from_str(&answer(&["verify", &file])).expect("JSON");
+        let damage: Value =
+            serde_json::from_str(&answer(&["verify", "--json", &file])).expect("JSON");
         assert_eq!(damage["valid"], true, "{log}");
     }
 }

@@ -8,7 +8,9 @@ use super::imports::{large, line, reply, said, user};
 use super::store::names;
 use super::{Scratch, answer, fails, pactql};
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 
 const NOTE: &str = "said by the mark";
@@ -23,9 +25,38 @@ fn log(last: &str) -> String {
         + &line("6", Some("5"), &reply("m3", &said(last)), &json!({}))
 }
 
+/// Changes rows of sessions, and computes their sums again: what a mark says is tried, and no damage.
 fn sql(store: &str, sql: &str) -> usize {
     let database = Connection::open(store).expect("a store");
-    database.execute(sql, []).expect("a statement")
+    let changed = database.execute(sql, []).expect("a statement");
+    let columns = "select session_id, name, created_at_ns, source, parent_id, parent_seq, meta, \
+        (select max(seq) from snapshot n where n.session_id = s.session_id), \
+        (select hex(hash) from snapshot n where n.session_id = s.session_id order by seq desc limit 1) from session s";
+    let mut sessions = database.prepare(columns).expect("a statement");
+    let mut rows = sessions.query([]).expect("rows");
+    while let Some(row) = rows.next().expect("a row") {
+        let mut hash = Sha256::new();
+        for at in 1..=8 {
+            let text = match row.get_ref(at).expect("a column") {
+                ValueRef::Null => {
+                    hash.update([0]);
+                    continue;
+                }
+                ValueRef::Integer(number) => number.to_string(),
+                value => value.as_str().expect("a text").to_owned(),
+            };
+            let text = if at == 8 { text.to_lowercase() } else { text };
+            hash.update([1]);
+            hash.update((text.len() as u64).to_be_bytes());
+            hash.update(text.as_bytes());
+        }
+        let sum = hash.finalize();
+        let sum = i64::from_be_bytes(sum[..8].try_into().expect("eight bytes"));
+        let session: i64 = row.get(0).expect("a number");
+        let put = "update session set check_sum = ?2 where session_id = ?1";
+        database.execute(put, [session, sum]).expect("a statement");
+    }
+    changed
 }
 
 fn marks(store: &str) -> Vec<Option<String>> {

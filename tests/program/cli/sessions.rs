@@ -443,6 +443,7 @@ fn real_conversations_are_imported_and_queried() {
         "@t0 ^seq .mt .mc .cb[kind='call']",
         "--count",
         "--all",
+        "--json",
     ];
     arguments.extend(sessions.iter().map(String::as_str));
     let counts = answer(&arguments);
