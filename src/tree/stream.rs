@@ -129,11 +129,12 @@ impl TextWindow {
 impl DocumentStream {
     /// Opens a file; `None` if it is to be read as a whole.
     pub(crate) fn open(path: &Path, limits: Limits) -> io::Result<Option<Self>> {
-        let file = File::open(path)?;
-        let data = file.metadata()?;
+        // A pipe is not opened: what is read of it is gone.
+        let data = path.metadata()?;
         if !data.is_file() || data.len() < LARGE {
             return Ok(None);
         }
+        let file = File::open(path)?;
         let (reader, packed) = unpacked(file)?;
         let size = if packed.is_some() { 0 } else { data.len() };
         let sizes = ReadSizes::for_bytes(data.len());

@@ -194,13 +194,21 @@ fn read(name: &str, limits: Limits, stores: &StoresByName) -> Result<ReadSession
         let store = store.ok_or_else(|| Failure::internal("the store is not open"))?;
         return Ok(ReadSessions::one(store.session(address.one()?)?));
     }
-    if name != input::STDIN {
+    // A pipe is read once, as standard input is.
+    let data = Path::new(name).metadata();
+    let is_pipe = name != input::STDIN && data.is_ok_and(|data| !data.is_file() && !data.is_dir());
+    if name != input::STDIN && !is_pipe {
         let contents = opened::open_or_logs(Path::new(name), limits);
         let contents = contents.map_err(|failure| input::explain_missing(failure, name))?;
         return ReadSessions::new(contents);
     }
     let path = input::name(name);
-    let bytes = read_all(std::io::stdin().lock(), &path, limits)?;
+    let bytes = if is_pipe {
+        let pipe = std::fs::File::open(name).map_err(|error| Failure::file(name, &error))?;
+        read_all(pipe, &path, limits)?
+    } else {
+        read_all(std::io::stdin().lock(), &path, limits)?
+    };
     let documents = if bytes.trim_ascii().is_empty() {
         Ok(Vec::new())
     } else {

@@ -220,10 +220,9 @@ fn statements_find_the_tables_of_a_schema() {
     });
     if !random::is_single() {
         let (asked, found) = (asked.get(), found.get());
-        // Half of them, and a third of the few that run by default.
-        let least = if random::few() { 3 } else { 2 };
+        // A third of them.
         assert!(
-            found * least >= asked && asked > random::share(1_600),
+            found * 3 >= asked && asked > random::share(1_600),
             "{found} of {asked}"
         );
     }

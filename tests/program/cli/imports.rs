@@ -694,12 +694,14 @@ fn a_pipe_with_a_name_is_a_session() {
     let pipe = scratch.path("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo runs").success());
-    let path = pipe.clone();
-    let session = std::fs::read(AGENT).expect("a fixture");
-    let writer = std::thread::spawn(move || std::fs::write(path, session));
-    let found = answer(&["select", &pipe, "@t0 .cb", "--count"]);
-    writer.join().expect("the writer ends").expect("it is read");
-    assert_eq!(found, answer(&["select", AGENT, "@t0 .cb", "--count"]));
+    for fixture in [AGENT, CHAT] {
+        let path = pipe.clone();
+        let bytes = std::fs::read(fixture).expect("a fixture");
+        let writer = std::thread::spawn(move || std::fs::write(path, bytes));
+        let found = answer(&["select", &pipe, "@t0 .cb", "--count"]);
+        writer.join().expect("the writer ends").expect("it is read");
+        assert_eq!(found, answer(&["select", fixture, "@t0 .cb", "--count"]));
+    }
 }
 
 #[test]
