@@ -10,8 +10,8 @@ pub(crate) mod sessions;
 pub(crate) mod stores;
 
 #[cfg(feature = "mcp")]
-pub(crate) use crate::support::text::clean;
-pub(crate) use crate::support::text::{counted, escaped, printable};
+pub(crate) use crate::support::text::{clean, escaped};
+pub(crate) use crate::support::text::{counted, printable};
 pub use failure::Exit;
 pub(crate) use failure::Failure;
 
