@@ -23,7 +23,7 @@ def run(program: list[str], *arguments: str, **options: object) -> subprocess.Co
 @pytest.mark.parametrize("program", PROGRAMS, ids=["script", "module"])
 def test_it_is_the_program(program: list[str], fixtures: Path) -> None:
     done = run(program, "select", str(fixtures / "support-agent.jsonl"), "@t0 .cb[role='user']")
-    assert (done.returncode, done.stdout, done.stderr) == (0, '["cb:u2","cb:i1","cb:u3"]\n', "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "cb:u2\ncb:i1\ncb:u3\n", "")
     done = run(program, "fmt", "--check", "@t0 .cb[role='x']:lats")
     assert done.returncode == 2 and "no such pseudo-class" in done.stderr and done.stdout == ""
     done = run(program, "selct")
