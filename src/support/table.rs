@@ -179,7 +179,7 @@ impl TextTable {
         self.rows.push((cells, Some(size)));
     }
 
-    /// The rows in the order that is asked for.
+    /// The rows, sorted by the column of `--sort` and turned round by `--reverse`.
     fn ordered(&self, order: RowOrder) -> Vec<&(Vec<TableCell>, Option<u64>)> {
         let mut rows: Vec<_> = self.rows.iter().collect();
         let titles = self.titles.iter();

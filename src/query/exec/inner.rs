@@ -278,9 +278,10 @@ impl InnerRun<'_> {
         });
     }
 
-    /// [`has`](Self::has) for steps of which one picks, without zones: the matches of a step are grouped by the rows
-    /// that it hangs from. A group has no match that is below a nearer one of `lefts`; without `lefts`, each row is
-    /// looked at as if it were the only one. Linear in the matches and the levels above each.
+    /// [`has`](Self::has) for steps of which one picks, without zones. The matches of the first step are grouped by the
+    /// row on its left, and the step picks in each group. `lefts` are the rows on the left that the steps before have
+    /// found: a match belongs to the nearest of them above it. Without `lefts`, every row is on the left, and a match
+    /// belongs to each row above it. Linear in the matches and the levels above each.
     fn has_picked(&mut self, lefts: Option<&Bits>, steps: &[BoundStep]) -> Bits {
         let Some((BoundStep::Filter(step), rest)) = steps.split_first() else {
             return self.nothing();

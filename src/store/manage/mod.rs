@@ -391,11 +391,11 @@ impl Store {
                     .read(|database| catalog::get(database, &listed.name))?;
                 target.import(&listed.name, &session, entry.source.as_deref())
             })();
+            open::forget(&self.open, &listed.name);
             match copied {
                 Ok(_) => salvaged.copied.push(listed.name),
                 Err(error) => salvaged.left.push((listed.name, error.to_string())),
             }
-            open::forget(&self.open, salvaged.copied.last().map_or("", |name| name));
         }
         Ok(salvaged)
     }
