@@ -200,7 +200,13 @@ impl RenderArgs {
         let made = attempts.find(|attempt| attempt.attempt_id == id);
         let Some((made, thread)) = made.zip(attempted(&history, id)) else {
             let ids = history.attempts().iter().map(|made| &*made.attempt_id);
-            let help = format!("its attempts: {}", ids.collect::<Vec<_>>().join(", "));
+            let ids: Vec<&str> = ids.collect();
+            let help = if ids.is_empty() {
+                "it has none: what its newest call was sent is `pactql render SESSION --request`"
+                    .to_owned()
+            } else {
+                format!("its attempts: {}", ids.join(", "))
+            };
             let message = format!("the session has no attempt `{}`", printable(id));
             return Err(Failure::plain(Exit::Input, message).with_help(help));
         };
