@@ -5,10 +5,13 @@
 //! | `present` | sessions by path, answers as JSON, notes, failures with codes |
 //! | `measure` | runs of selectors, and what their times say |
 //! | `cli` | commands, terminals, exit codes |
+//! | `calls` | questions with named arguments, for both servers |
 //! | `mcp` | tools over the protocol |
 //!
 //! Nothing may import it.
 
+#[cfg(any(feature = "mcp", feature = "view"))]
+mod calls;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "mcp")]

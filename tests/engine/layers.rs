@@ -14,19 +14,27 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &str)] = &[
     (
         "app::cli",
-        "app::mcp app::measure app::present inspect logs::file store engine advice history runtime query::sql budget logs render index tree json query::ir support",
+        "app::serve app::mcp app::measure app::present inspect logs::file store engine advice history runtime query::sql budget logs render index tree json query::ir support",
     ),
     (
         "app::measure",
         "app::present logs::file engine history support",
     ),
     (
+        "app::serve",
+        "app::calls app::present inspect store engine history logs runtime tree json query::ir support",
+    ),
+    (
         "app::mcp",
-        "app::present inspect store engine advice history budget logs render index tree json query::ir support",
+        "app::calls app::present inspect store engine advice history budget logs render index tree json query::ir support",
+    ),
+    (
+        "app::calls",
+        "app::present inspect engine advice history budget render index tree query::ir support",
     ),
     (
         "app::present",
-        "inspect store engine advice history budget logs render index tree json query::ir query::syntax support",
+        "inspect logs::file store engine advice history budget logs render index tree json query::ir query::syntax support",
     ),
     ("logs::file", "engine history logs tree json support"),
     (

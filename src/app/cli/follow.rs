@@ -5,14 +5,13 @@
 //! This file must not know what is done with what was read.
 
 use super::command::say;
-use super::folders::LogSource;
 use super::interrupt::leave;
+use crate::app::present::folders::{LogSource, state_of};
 use crate::app::present::{Exit, Failure, printable};
-use crate::logs::{log_of, unique};
-use crate::tree::source::files_below;
+use crate::logs::unique;
 use serde::de::IgnoredAny;
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -154,27 +153,6 @@ impl FollowedFiles {
             }
         }
     }
-}
-
-/// The size of a log and when it changed last; of one in several files, of all of them.
-fn state_of(path: &Path) -> io::Result<(u64, SystemTime)> {
-    let files = if path.is_dir() {
-        files_below(path).map_err(io::Error::other)?
-    } else {
-        vec![path.to_owned(), log_of(path)]
-    };
-    let mut state: Option<(u64, SystemTime)> = None;
-    for file in files {
-        let (length, time) = match std::fs::metadata(&file) {
-            Ok(about) => (about.len(), about.modified()?),
-            // The log of a database, or a file that went in the meantime.
-            Err(_) if state.is_some() => continue,
-            Err(error) => return Err(error),
-        };
-        let (before, last) = state.unwrap_or((0, time));
-        state = Some((before + length, last.max(time)));
-    }
-    state.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// How long a log that cannot be read may stand still. `None` is without a limit: another process writes the session,

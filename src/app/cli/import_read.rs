@@ -4,13 +4,13 @@
 //! is written. What does not fit into memory then is read once more when it is written.
 
 use super::command::say;
-use super::folders::LogSource;
 use super::import_marks::{LogMarks, is_there, marked_options};
 use super::input;
 use super::options::named;
 use super::progress::Progress;
 use super::sessions::{open_store, runs};
 use super::words::quoted;
+use crate::app::present::folders::LogSource;
 use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;

@@ -1,13 +1,13 @@
 //! Writing the sessions of `pactql import` into a store: new ones, and those whose log has grown.
 
 use super::command::say;
-use super::folders::LogSource;
 use super::follow::{FollowedFiles, in_turns, nothing_left};
 use super::import_marks::LogMarks;
 use super::import_read::{ImportTarget, Importing, Named, ReadFile, ReadSession, Written, several};
 use super::progress::Progress;
 use super::words::quoted;
 use super::write::new_name;
+use crate::app::present::folders::LogSource;
 use crate::app::present::sessions::session_of;
 use crate::app::present::stores::{StoreAddress, Which};
 use crate::app::present::{Exit, Failure, counted, printable};

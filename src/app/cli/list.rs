@@ -1,17 +1,16 @@
 //! `pactql sessions`: which sessions there are, and with `-v` what each contains.
 
 use super::command::{Invocation, RunCommand, print, say};
-use super::folders::LogSource;
-use super::known::{KnownLogs, KnownSession};
 use super::options::OrderArgs;
 use super::output::{clean, counted, printable, snapshot_label};
 use super::reports::append;
 use super::sessions::{
-    Opened, SessionsArgs, ending_name, ending_of_session, ending_text, newest_logs, open_store,
-    or_newest,
+    Opened, SessionsArgs, ending_name, ending_of_session, ending_text, open_store, or_newest,
 };
 use super::typed;
 use super::words::quoted;
+use crate::app::present::folders::{LogSource, newest_logs};
+use crate::app::present::known::{KnownLogs, KnownSession};
 use crate::app::present::stores::{
     Access, StoreAddress, about, about_of, none_of, session_json, without_passwords,
 };

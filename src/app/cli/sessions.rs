@@ -2,12 +2,12 @@
 //! inspected which snapshots, and which nodes of them.
 
 use super::command::{Invocation, say};
-use super::folders::{LogSource, is_moved};
 use super::follow::{FollowedFiles, in_turns, nothing_left};
 use super::input;
-use super::known::KnownLogs;
 use super::progress::Progress;
 use super::typed::{self, address, retyped, take_time};
+use crate::app::present::folders::{LogSource, files_of, logs_of_machine, newest_logs};
+use crate::app::present::known::KnownLogs;
 use crate::app::present::sessions::FileContents;
 use crate::app::present::stores::{self, Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, counted, printable, sessions as opened};
@@ -16,18 +16,15 @@ use crate::history::Session;
 use crate::index::Snapshot;
 use crate::inspect::{Part, Prices, Report, ReportOptions};
 use crate::json::{get, members, string};
-use crate::logs::{self, KnownNames, agent_logs, is_opencode};
+use crate::logs::{self, KnownNames, is_opencode};
 use crate::store::{SessionInfo, Store};
 use crate::support::table::{Paint, Tint};
 use crate::tree::Limits;
 use crate::tree::seal::Ending;
-use crate::tree::source::{
-    ending_of, files_in, is_lines_by_name, read_all, read_files, sessions_in,
-};
+use crate::tree::source::{ending_of, is_lines_by_name, read_all, read_files};
 use crate::tree::timestamp::nanos_of_rfc3339;
 use clap::Args;
 use rayon::prelude::*;
-use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -261,24 +258,6 @@ impl Source {
             Self::Word(name) | Self::File(LogSource { path: name, .. }) => name,
         }
     }
-}
-
-/// The files of a folder of sessions or logs; `None` of anything else, such as a directory of the documents of one
-/// session (RUNTIME §7).
-fn files_of(word: &str, limits: Limits) -> Result<Option<Vec<LogSource>>, Failure> {
-    let path = Path::new(word);
-    if is_opencode(path) {
-        return Ok(Some(vec![LogSource::new(word)]));
-    }
-    if StoreAddress::parse(word).is_some() || !path.is_dir() {
-        return Ok(None);
-    }
-    let is_document = |file: &PathBuf| opened::is_document(file, limits);
-    if sessions_in(path)?.is_none() && files_in(path)?.iter().any(is_document) {
-        return Ok(None);
-    }
-    let files = LogSource::below(path)?;
-    Ok((!files.is_empty()).then_some(files))
 }
 
 /// Opens what words mean, some at a time.
@@ -578,44 +557,6 @@ fn follow_store(
 }
 
 const TOGETHER: usize = 32;
-
-/// The logs of all agents of this machine.
-///
-/// # Errors
-/// There are none.
-fn logs_of_machine() -> Result<Vec<LogSource>, Failure> {
-    let places = agent_logs(|name| std::env::var_os(name));
-    let mut files = Vec::new();
-    for place in &places {
-        if !place.path.exists() || is_moved(&place.path) {
-            continue;
-        }
-        files.extend(if place.path.is_dir() {
-            LogSource::below(&place.path)?
-        } else {
-            vec![LogSource::new(&place.path.to_string_lossy())]
-        });
-    }
-    if files.is_empty() {
-        let places = places.iter();
-        let places = places.map(|place| place.path.display().to_string());
-        let places = places.collect::<Vec<_>>().join(", ");
-        let message = format!("no session is named, and there are no logs of agents in {places}");
-        return Err(Failure::plain(Exit::Missing, message)
-            .with_help("name a session, a store or a folder of logs"));
-    }
-    Ok(files)
-}
-
-/// The logs of this machine, the one written last first.
-pub(super) fn newest_logs() -> Result<Vec<LogSource>, Failure> {
-    let mut files = logs_of_machine()?;
-    files.sort_by_cached_key(|file| {
-        let written = std::fs::metadata(&file.path).and_then(|data| data.modified());
-        (Reverse(written.ok()), file.path.clone())
-    });
-    Ok(files)
-}
 
 /// The sessions that are named; where none is, the newest log of one session whose project is the current directory,
 /// else the newest of all. A note says which.

@@ -1,10 +1,10 @@
 //! `pactql share`: a session to give away, as a page or as a receipt without content.
 
 use super::command::{Invocation, RunCommand, print, say};
-use super::folders::LogSource;
 use super::options::TokenizerArgs;
 use super::output::{clean, printable};
 use super::{input, sessions};
+use crate::app::present::folders::LogSource;
 use crate::app::present::stores::StoreAddress;
 use crate::app::present::{Exit, Failure, answer, counted};
 use crate::history::Session;

@@ -1,9 +1,10 @@
 //! The tools over caches of documents (source 004, RUNTIME §6).
 
-use super::arguments::Arguments;
 use super::found::joined;
 use super::root::{CacheDir, plain};
-use super::state::{ServerState, ToolAnswer};
+use super::state::ServerState;
+use crate::app::calls::CallAnswer;
+use crate::app::calls::arguments::Arguments;
 use crate::app::present::{Exit, Failure, answer};
 use crate::budget::files::is_missing;
 use crate::budget::manifest::MANIFEST;
@@ -15,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// `context_resolve`: what `pactql context resolve` prints.
-pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
+pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<CallAnswer, Failure> {
     let cache = open(state, arguments)?;
     let query = Query::new(arguments.needed("query"));
     let budget = arguments.count("budget").unwrap_or_default();
@@ -40,7 +41,7 @@ struct InspectedCache {
 pub(super) fn inspect_cache(
     state: &ServerState,
     arguments: &Arguments,
-) -> Result<ToolAnswer, Failure> {
+) -> Result<CallAnswer, Failure> {
     let name = arguments.needed("cache");
     let dir = directory(state, name)?;
     let failed = |error: io::Error| Failure::output(name, &error);
@@ -123,7 +124,7 @@ struct ListedCache {
 pub(super) fn list_caches(
     state: &ServerState,
     arguments: &Arguments,
-) -> Result<ToolAnswer, Failure> {
+) -> Result<CallAnswer, Failure> {
     let name = arguments.text("root").unwrap_or(".");
     let dir = directory(state, name)?;
     let caches = directories(&dir, &plain(name)).map_err(|error| Failure::file(name, &error))?;

@@ -4,51 +4,34 @@
 //! with the one that the handle opens, before and after; and a store whose file was replaced is reopened.
 
 use super::root::Root;
+use crate::app::calls::kept::Kept;
 use crate::app::present::stores::{StoreAddress, Which};
 use crate::app::present::{Exit, Failure, sessions};
 use crate::history::Session;
 use crate::store::{FileId, Store, id_of};
-use crate::support::cancel;
 use crate::support::diag::{Diagnostic, Error};
 use crate::tree::source::{is_several, read_all, read_files};
 use crate::tree::{Limits, SourceError};
 use cap_std::fs::Metadata;
-use quick_cache::Weighter;
-use quick_cache::sync::{Cache, GuardResult};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// The total bytes of the files whose sessions are kept; a larger session is loaded for each call.
 const KEPT_BYTES: u64 = 1 << 30;
 
-/// The least weight of a session, in bytes, so that at most 64 are kept.
-const LEAST_BYTES: u64 = KEPT_BYTES / 64;
-
-/// How long a call waits for another one's loading until it asks whether it is cancelled.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// How often a session is looked up again when its files change meanwhile.
-const TRIES: usize = 3;
-
 #[derive(Debug)]
 pub(super) struct LoadedSessions {
-    cache: Cache<PathBuf, Loaded, BySize>,
+    kept: Kept<Stamp, LoadedSession>,
     limits: Limits,
     pub(super) stores: OpenStores,
 }
 
-/// A session, and the state of its files just before they were read.
-#[derive(Clone, Debug)]
-struct Loaded {
-    stamp: Stamp,
-    session: Arc<Session>,
-    /// Remarks for the client: that it is a log, fields with doubtful names.
-    said: Arc<str>,
-}
+/// A session, and remarks for the client: that it is a log, fields with doubtful names.
+type LoadedSession = (Arc<Session>, Arc<str>);
 
 /// The state of a session's files, by name: a later change makes it another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,20 +47,11 @@ struct FileState {
     modified: Option<SystemTime>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct BySize;
-
-impl Weighter<PathBuf, Loaded> for BySize {
-    fn weight(&self, _: &PathBuf, loaded: &Loaded) -> u64 {
-        loaded.stamp.bytes().max(LEAST_BYTES)
-    }
-}
-
 impl LoadedSessions {
     /// An empty store; `limits` hold for every session.
     pub(super) fn new(limits: Limits) -> Self {
         Self {
-            cache: Cache::with_weighter(64, KEPT_BYTES, BySize),
+            kept: Kept::new(KEPT_BYTES),
             limits,
             stores: OpenStores::default(),
         }
@@ -95,54 +69,24 @@ impl LoadedSessions {
         }
         let missing = || SourceError::Missing(PathBuf::from(name));
         let place = root.resolve(name)?.ok_or_else(missing)?;
-        let load = |stamp: &Stamp| self.load(root, stamp, Path::new(name));
-        for _ in 0..TRIES {
+        let state = || {
             let stamp = Stamp::read(root, &place, name)?;
-            self.cache.remove_if(&place, |loaded| loaded.stamp != stamp);
-            let loaded = self.loaded(&place, || {
-                let (session, said) = load(&stamp)?;
-                // A cancelled call may have read only a part.
-                cancel::check()?;
-                Ok(Loaded {
-                    stamp: stamp.clone(),
-                    said: (said + &sessions::remarks(&session)).into(),
-                    session: Arc::new(session),
-                })
-            })?;
-            // A concurrent call may have loaded it from files in another state.
-            if loaded.stamp == stamp {
-                return Ok(loaded.session);
-            }
-        }
-        let (session, _) = load(&Stamp::read(root, &place, name)?)?;
-        Ok(Arc::new(session))
-    }
-
-    /// The session at `place`, which one call loads while others wait for it, or until they are cancelled.
-    fn loaded(
-        &self,
-        place: &PathBuf,
-        load: impl FnOnce() -> Result<Loaded, Failure>,
-    ) -> Result<Loaded, Failure> {
-        loop {
-            match self.cache.get_value_or_guard(place, Some(LOOK)) {
-                GuardResult::Value(loaded) => return Ok(loaded),
-                GuardResult::Guard(guard) => {
-                    let loaded = load()?;
-                    // It is dropped at once if it is too large to keep.
-                    let _ = guard.insert(loaded.clone());
-                    return Ok(loaded);
-                }
-                GuardResult::Timeout => cancel::check()?,
-            }
-        }
+            let bytes = stamp.bytes();
+            Ok((stamp, bytes))
+        };
+        let (session, _) = self.kept.get(&place, state, |stamp| {
+            let (session, said) = self.load(root, stamp, Path::new(name))?;
+            let said = said + &sessions::remarks(&session);
+            Ok((Arc::new(session), said.into()))
+        })?;
+        Ok(session)
     }
 
     /// The remarks on a session that was opened by this name: lines, or nothing.
     pub(super) fn said(&self, root: &Root, name: &str) -> Arc<str> {
         let place = root.resolve(name).ok().flatten();
-        let loaded = place.and_then(|place| self.cache.get(&place));
-        loaded.map_or_else(|| "".into(), |loaded| loaded.said)
+        let kept = place.and_then(|place| self.kept.peek(&place));
+        kept.map_or_else(|| "".into(), |(_, said)| said)
     }
 
     /// Reads a session, or a log of one; messages call it `path`. A log has a note that says so.

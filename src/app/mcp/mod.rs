@@ -5,26 +5,22 @@
 //!   transport      lines as messages, and how many are on their way
 //!     lines        the streams, and their ends; messages on standard error
 //!       load       counts of what is on its way
-//!   tools          names and arguments, which are in tools.json; failures as clients know them
-//!     arguments    one table for schemas and checks
+//!   tools          failures as clients know them
 //!     context      caches of documents
-//!     pact         sessions
 //!     sessions     which sessions there are, and what they have
 //!       found      files that may be sessions
 //!       state      what calls share: engines, the root, loaded sessions
 //!         loaded   sessions that stay loaded, stores that stay open
 //!           root   the directory that may be read
 //! ```
-//! [`crate::app::present`] and the modules below it make the results, in the same bytes as the command
+//! [`crate::app::calls`] has the arguments of tools and the answers about one session, in the same bytes as the command
 //! line's. This module does not know the command line, and writes no file; SQLite makes its own beside a store.
 
-mod arguments;
 mod context;
 mod found;
 mod lines;
 mod load;
 mod loaded;
-mod pact;
 mod root;
 mod server;
 mod sessions;

@@ -1,11 +1,12 @@
 //! The protocol: the handshake, the list of tools, calls.
 
-use super::arguments::schema;
 use super::lines;
 use super::load::Load;
-use super::state::{ServerOptions, ServerState, ToolAnswer};
+use super::state::{ServerOptions, ServerState};
 use super::tools::{McpTool, TOOLS, ToolRefusal};
 use super::transport::Wire;
+use crate::app::calls::CallAnswer;
+use crate::app::calls::arguments::schema;
 use crate::app::present::{Exit, Failure, clean, escaped};
 use crate::support::cancel::{Cancel, Cancelled};
 use crate::support::diag::{ColorChoice, nearest};
@@ -210,7 +211,7 @@ impl ServerHandler for Server {
     }
 }
 
-fn result(answer: Result<ToolAnswer, ToolRefusal>) -> CallToolResult {
+fn result(answer: Result<CallAnswer, ToolRefusal>) -> CallToolResult {
     match answer {
         Ok(answer) => {
             let structured_content = answer.value();

@@ -1,15 +1,19 @@
 //! `pact_list_sessions`: which sessions there are, and what they have.
 
-use super::arguments::Arguments;
 use super::found::{FileSearch, FoundCandidate, FoundFile};
 use super::root::plain;
-use super::state::{ServerState, ToolAnswer};
-use crate::app::present::{Failure, answer};
+use super::state::ServerState;
+use crate::app::calls::CallAnswer;
+use crate::app::calls::arguments::Arguments;
+use crate::app::present::stores::{StoreAddress, Which, about, none_of, session_json};
+use crate::app::present::{Failure, answer, clean};
 use crate::history::{Position, Session};
 use crate::inspect::{Field, FieldValue, Fields, FieldsReport};
+use crate::store::SessionInfo;
 use crate::support::cancel;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How many sessions are described, unless the client says otherwise.
 const DESCRIBED: usize = 50;
@@ -66,7 +70,7 @@ struct ListingMaker<'a> {
 }
 
 /// `pact_list_sessions`: the sessions below a directory, each opened and described, until enough are.
-pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
+pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<CallAnswer, Failure> {
     let name = arguments.text("root").unwrap_or(".");
     let missing = || {
         let message = format!("{name} is not a directory");
@@ -267,6 +271,31 @@ fn describe(
         described.tools = counted(report.tools);
     }
     Ok(described)
+}
+
+/// `pact_sessions`: what `pactql sessions --json` prints.
+pub(super) fn stored(state: &ServerState, arguments: &Arguments) -> Result<CallAnswer, Failure> {
+    let word = arguments.needed("store");
+    let address = StoreAddress::spelled(word).ok_or_else(|| {
+        let message = format!("expected a store, found `{}`", clean(word, 200));
+        Failure::value(message).with_help("a store is a file whose name ends in .db")
+    })?;
+    let store = state.loaded.stores.open(&state.root, address.store)?;
+    if address.which == Which::One("") {
+        address.one_in(|| Ok(Arc::clone(&store)))?;
+    }
+    let found = store.sessions(address.glob())?;
+    let metas = store.metas(address.glob())?;
+    let line = |info: &SessionInfo| session_json(info, &about(&info.name, &metas)).to_string();
+    let lines: Vec<String> = found.iter().map(line).collect();
+    Ok(CallAnswer {
+        result: lines.join("\n"),
+        said: if found.is_empty() {
+            format!("note: {}\n", none_of(address))
+        } else {
+            String::new()
+        },
+    })
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! What a server is to be, what its calls share, and what each returns.
 
-use super::arguments::Arguments;
 use super::loaded::LoadedSessions;
 use super::root::Root;
+use crate::app::calls::arguments::Arguments;
+use crate::app::calls::{CallAnswer, Engines, SessionSource};
 use crate::app::present::Failure;
 use crate::engine::Engine;
+use crate::history::Session;
 use crate::query::ir::Edition;
 use crate::tree::Limits;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,8 +26,7 @@ pub(crate) struct ServerOptions {
 pub(super) struct ServerState {
     pub(super) root: Root,
     pub(super) loaded: LoadedSessions,
-    /// One engine for each edition, which keeps its plans between calls.
-    engines: [Engine; Edition::ALL.len()],
+    engines: Engines,
 }
 
 impl ServerState {
@@ -32,29 +34,25 @@ impl ServerState {
         Self {
             root,
             loaded: LoadedSessions::new(limits),
-            engines: Edition::ALL.map(|edition| Engine::builder().edition(edition).build()),
+            engines: Engines::new(),
         }
-    }
-
-    pub(super) fn engine(&self, edition: Edition) -> Result<&Engine, Failure> {
-        let of = |engine: &&Engine| engine.edition() == edition;
-        let none = || Failure::internal("no such edition");
-        self.engines.iter().find(of).ok_or_else(none)
     }
 }
 
-#[derive(Debug, Default)]
-pub(super) struct ToolAnswer {
-    /// What the command prints on standard output, without its last line feed.
-    pub(super) result: String,
-    /// What the command prints on standard error: warnings and notes, a line each, or nothing.
-    pub(super) said: String,
+impl SessionSource for ServerState {
+    fn engine(&self, edition: Edition) -> Result<&Engine, Failure> {
+        self.engines.get(edition)
+    }
+
+    fn session(&self, name: &str) -> Result<Arc<Session>, Failure> {
+        self.loaded.open(&self.root, name)
+    }
 }
 
 /// The most bytes of an answer, unless the client says otherwise, and of what is said beside it.
 pub(super) const ANSWER: usize = 64 << 10;
 
-impl ToolAnswer {
+impl CallAnswer {
     /// The part of an answer that a call asks for, of at most `limit` bytes. If there is more, what is said ends in a
     /// line with the cursor for the rest: all parts one behind the other are the whole. A part ends with a line if it can.
     ///
@@ -119,14 +117,5 @@ impl ToolAnswer {
         } else {
             json!({ "result": value })
         })
-    }
-}
-
-impl From<String> for ToolAnswer {
-    fn from(result: String) -> Self {
-        Self {
-            result,
-            said: String::new(),
-        }
     }
 }

@@ -1,69 +1,35 @@
-//! The tools: their names and arguments, which `tools.json` has, and the function of each.
+//! The tools: their names and arguments, which `calls/tools.json` has, and the function of each.
 
-use super::arguments::{Arguments, Parameter};
-use super::state::{ANSWER, ServerState, ToolAnswer};
-use super::{context, pact, sessions};
+use super::state::{ANSWER, ServerState};
+use super::{context, sessions};
+pub(super) use crate::app::calls::CallEntry as McpTool;
+use crate::app::calls::arguments::Arguments;
+use crate::app::calls::{CallAnswer, FROZEN, TABLE, reports};
 use crate::app::present::{Exit, Failure};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-#[derive(Debug, Deserialize)]
-pub(super) struct McpTool {
-    /// Its name, of letters and underscores alone: hosts of agents refuse others, and some then drop the whole
-    /// list. What is before the first underscore is its group.
-    pub(super) name: String,
-    /// What people are shown instead of the name.
-    pub(super) title: String,
-    pub(super) about: String,
-    pub(super) parameters: Vec<Parameter>,
-}
-
-type ToolFunction = fn(&ServerState, &Arguments) -> Result<ToolAnswer, Failure>;
+type ToolFunction = fn(&ServerState, &Arguments) -> Result<CallAnswer, Failure>;
 
 const RUN: [(&str, ToolFunction); 14] = [
     ("pact_list_sessions", sessions::list),
-    ("pact_help", pact::help),
+    ("pact_help", reports::help),
     ("context_resolve", context::resolve),
     ("context_list_caches", context::list_caches),
     ("context_inspect_cache", context::inspect_cache),
-    ("pact_select", pact::select),
-    ("pact_explain", pact::explain),
-    ("pact_diff", pact::diff),
-    ("pact_sessions", pact::list),
-    ("pact_show", pact::shown),
-    ("pact_steps", pact::stepped),
-    ("pact_tokens", pact::counted),
-    ("pact_prefix", pact::prefixed),
-    ("pact_grep", pact::searched),
+    ("pact_select", reports::select),
+    ("pact_explain", reports::explain),
+    ("pact_diff", reports::diff),
+    ("pact_sessions", sessions::stored),
+    ("pact_show", reports::shown),
+    ("pact_steps", reports::stepped),
+    ("pact_tokens", reports::counted),
+    ("pact_prefix", reports::prefixed),
+    ("pact_grep", reports::searched),
 ];
 
-/// The tools in the order in which they are listed. A test reads the file.
-pub(super) static TOOLS: LazyLock<Vec<McpTool>> =
-    LazyLock::new(|| read(include_str!("tools.json")).unwrap_or_default());
-
-/// Reads the file, in which a parameter that several tools have is a name. Tools over sessions also take what
-/// bounds an answer.
-fn read(text: &str) -> Option<Vec<McpTool>> {
-    let mut file: Value = serde_json::from_str(text).ok()?;
-    let shared = file["shared"].take();
-    for tool in file["tools"].as_array_mut()? {
-        if !tool["name"].as_str()?.starts_with(FROZEN) {
-            let bounds = ["limit", "cursor"].map(Value::from);
-            tool["parameters"].as_array_mut()?.extend(bounds);
-        }
-        for parameter in tool["parameters"].as_array_mut()? {
-            if let Some(name) = parameter.as_str() {
-                *parameter = shared[name].clone();
-            }
-        }
-    }
-    serde_json::from_value(file["tools"].take()).ok()
-}
-
-/// How the names of the tools begin whose interface is another program's. An answer over a cache is bounded by the
-/// budget that the client gives.
-const FROZEN: &str = "context_";
+/// The tools in the order in which they are listed.
+pub(super) static TOOLS: LazyLock<&[McpTool]> = LazyLock::new(|| &TABLE[0]);
 
 impl McpTool {
     /// The tool with a name, which may have a dot behind its group.
@@ -106,7 +72,7 @@ impl McpTool {
         called: &str,
         state: &ServerState,
         sent: Map<String, Value>,
-    ) -> Result<ToolAnswer, ToolRefusal> {
+    ) -> Result<CallAnswer, ToolRefusal> {
         let arguments = Arguments::check(called, &self.parameters, sent);
         let arguments = arguments.map_err(|(failure, value_of)| {
             let code = match value_of.as_deref() {
@@ -183,8 +149,8 @@ fn bounded(mut error: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::{FROZEN, McpTool, RUN, TOOLS};
-    use crate::app::mcp::arguments::{Arguments, schema};
-    use crate::app::mcp::pact::edition;
+    use crate::app::calls::arguments::{Arguments, schema};
+    use crate::app::calls::reports::edition;
     use crate::app::mcp::root::Root;
     use crate::app::mcp::state::ServerState;
     use crate::query::ir::Edition;
@@ -195,7 +161,7 @@ mod tests {
     #[test]
     fn every_tool_is_found_by_its_name() {
         assert_eq!(TOOLS.len(), RUN.len());
-        for tool in &*TOOLS {
+        for tool in TOOLS.iter() {
             assert!(RUN.iter().any(|(name, _)| *name == tool.name));
             for name in [tool.shown(false), tool.shown(true)] {
                 let found = McpTool::named(&name).map(|found| &found.name);
@@ -219,7 +185,7 @@ mod tests {
     /// What a description gives as an example is allowed.
     #[test]
     fn every_argument_has_a_good_example() {
-        let text = include_str!("tools.json");
+        let text = include_str!("../calls/tools.json");
         let file: Value = serde_json::from_str(text).expect("JSON");
         for (tool, described) in TOOLS.iter().zip(file["tools"].as_array().expect("a list")) {
             let parameters = described["parameters"].as_array().expect("a list").len();

@@ -1,15 +1,17 @@
-//! What the command line and the server of the Model Context Protocol share: sessions by path and in stores,
-//! answers as JSON, notes on empty answers, and failures with their codes (RUNTIME §7).
+//! What the command line and the servers share: sessions by path, in folders and in stores, answers as JSON, notes on
+//! empty answers, and failures with their codes (RUNTIME §7).
 //!
-//! Both print what this module makes, in the same bytes. It takes names, limits and options and
+//! All print what this module makes, in the same bytes. It takes names, limits and options and
 //! returns text; it does not know arguments, terminals or protocols.
 
 pub(crate) mod answer;
 mod failure;
+pub(crate) mod folders;
+pub(crate) mod known;
 pub(crate) mod sessions;
 pub(crate) mod stores;
 
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "mcp", feature = "view"))]
 pub(crate) use crate::support::text::{clean, escaped};
 pub(crate) use crate::support::text::{counted, printable};
 pub use failure::Exit;

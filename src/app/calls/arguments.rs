@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Parameter {
+pub(crate) struct Parameter {
     name: String,
     kind: ParameterKind,
     #[serde(default)]
@@ -29,7 +29,7 @@ enum ParameterKind {
 
 impl Parameter {
     #[cfg(test)]
-    pub(super) fn takes_its_example(&self) -> bool {
+    pub(crate) fn takes_its_example(&self) -> bool {
         self.takes(&self.example)
     }
 
@@ -82,7 +82,7 @@ fn whole(value: &Value) -> Option<u64> {
 }
 
 /// The JSON Schema of the arguments of a tool. Members are in the order of their names.
-pub(super) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
+pub(crate) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
     let required = parameters.iter().filter(|parameter| parameter.required);
     let required: Vec<&str> = required.map(|parameter| &*parameter.name).collect();
     let properties = parameters.iter();
@@ -101,7 +101,7 @@ pub(super) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
 type Wrong = (Failure, Option<String>);
 
 #[derive(Debug)]
-pub(super) struct Arguments(Map<String, Value>);
+pub(crate) struct Arguments(Map<String, Value>);
 
 impl Arguments {
     /// Checks what a client sent against the table of a tool. `null` means left out.
@@ -109,7 +109,7 @@ impl Arguments {
     /// # Errors
     /// The first unknown argument by name (`E_USAGE`), or else the first argument of the table
     /// that is missing (`E_USAGE`) or has a value that it cannot have (`E_VALUE`).
-    pub(super) fn check(
+    pub(crate) fn check(
         tool: &str,
         parameters: &[Parameter],
         mut sent: Map<String, Value>,
@@ -147,37 +147,37 @@ impl Arguments {
         Ok(Self(sent))
     }
 
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.as_str()
     }
 
-    pub(super) fn needed(&self, name: &str) -> &str {
+    pub(crate) fn needed(&self, name: &str) -> &str {
         self.text(name).unwrap_or_default()
     }
 
-    pub(super) fn count(&self, name: &str) -> Option<u64> {
+    pub(crate) fn count(&self, name: &str) -> Option<u64> {
         whole(self.0.get(name)?)
     }
 
     /// A number as a `usize`, if it was sent; at most `usize::MAX`.
-    pub(super) fn size(&self, name: &str) -> Option<usize> {
+    pub(crate) fn size(&self, name: &str) -> Option<usize> {
         let count = self.count(name)?;
         Some(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
     /// What was sent but for these, in the order of the names.
-    pub(super) fn without(&self, names: &[&str]) -> Value {
+    pub(crate) fn without(&self, names: &[&str]) -> Value {
         let mut sent = self.0.clone();
         sent.retain(|name, _| !names.contains(&&**name));
         Value::Object(sent)
     }
 
-    pub(super) fn flag(&self, name: &str) -> bool {
+    pub(crate) fn flag(&self, name: &str) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
     /// The words of a list; empty if it was not sent.
-    pub(super) fn words(&self, name: &str) -> impl Iterator<Item = &str> {
+    pub(crate) fn words(&self, name: &str) -> impl Iterator<Item = &str> {
         let list = self.0.get(name).and_then(Value::as_array);
         list.into_iter().flatten().filter_map(Value::as_str)
     }

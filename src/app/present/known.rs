@@ -5,8 +5,8 @@
 //! out. This file must not know how sessions are listed.
 
 use super::folders::LogSource;
-use crate::app::present::sessions::{FileContents, open_or_logs, session_of};
-use crate::app::present::stores::about_of;
+use super::sessions::{FileContents, open_or_logs, session_of};
+use super::stores::about_of;
 use crate::history::Session;
 use crate::inspect::{Prices, Usage, UsageBy, time_of};
 use crate::logs::file::output;
@@ -25,16 +25,16 @@ use std::time::{Duration, SystemTime};
 
 /// A session of a log, but not one that belongs to another.
 #[derive(Serialize, Deserialize)]
-pub(super) struct KnownSession {
-    pub(super) title: Option<String>,
-    pub(super) project: Option<String>,
-    pub(super) when: Option<String>,
-    pub(super) steps: usize,
+pub(crate) struct KnownSession {
+    pub(crate) title: Option<String>,
+    pub(crate) project: Option<String>,
+    pub(crate) when: Option<String>,
+    pub(crate) steps: usize,
     /// Tokens in and out.
-    pub(super) tokens: u64,
+    pub(crate) tokens: u64,
     /// What its calls cost, if a price is known.
-    pub(super) cost: Option<String>,
-    pub(super) used: Value,
+    pub(crate) cost: Option<String>,
+    pub(crate) used: Value,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -49,7 +49,7 @@ struct Cache {
     logs: HashMap<String, KnownLog>,
 }
 
-pub(super) struct KnownLogs {
+pub(crate) struct KnownLogs {
     /// What was in the file.
     old: HashMap<String, KnownLog>,
     /// What was asked for, of logs that can be known.
@@ -58,7 +58,7 @@ pub(super) struct KnownLogs {
 }
 
 impl KnownLogs {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         let text = place().and_then(|place| std::fs::read(place).ok());
         let cache = text.and_then(|text| serde_json::from_slice::<Cache>(&text).ok());
         let cache = cache.filter(|cache| cache.program == program(limits));
@@ -70,7 +70,7 @@ impl KnownLogs {
     }
 
     /// The sessions of each of some logs; of a file that cannot be read there are none.
-    pub(super) fn of(&mut self, files: &[LogSource]) -> Vec<Arc<[KnownSession]>> {
+    pub(crate) fn of(&mut self, files: &[LogSource]) -> Vec<Arc<[KnownSession]>> {
         let found = files.par_iter().map(|file| {
             let state = state_of(Path::new(&file.path));
             let known = self.old.get(&file.path);
@@ -93,7 +93,7 @@ impl KnownLogs {
     }
 
     /// Writes what is known for the next time; `all` are the logs that there are.
-    pub(super) fn keep(self, all: &[LogSource]) {
+    pub(crate) fn keep(self, all: &[LogSource]) {
         let Self {
             mut old,
             new,

@@ -1,10 +1,9 @@
-//! The tools over sessions.
+//! Reports and selections of one session, as the command line prints them with `--json`.
 
 use super::arguments::Arguments;
-use super::state::{ServerState, ToolAnswer};
+use super::{CallAnswer, SessionSource};
 use crate::app::present::answer::{FittedAnswer, RunPair, TokenBudget, node_json};
-use crate::app::present::stores::{StoreAddress, Which, about, none_of, session_json};
-use crate::app::present::{Failure, answer, clean, sessions};
+use crate::app::present::{Failure, answer, sessions};
 use crate::budget::Query;
 use crate::engine::{Engine, ExplainOptions, Node};
 use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
@@ -14,29 +13,28 @@ use crate::inspect::{
 };
 use crate::query::ir::Edition;
 use crate::render::Provider;
-use crate::store::SessionInfo;
 use crate::support::cancel::ensure;
 use crate::support::diag::ColorChoice;
 use std::str::FromStr;
-use std::sync::Arc;
 
 /// `pact_help`: the language on one page. Its examples are run by the tests.
-pub(super) fn help(_: &ServerState, _: &Arguments) -> Result<ToolAnswer, Failure> {
+pub(crate) fn help(_: &impl SessionSource, _: &Arguments) -> Result<CallAnswer, Failure> {
     Ok(include_str!("help.md").trim_end().to_owned().into())
 }
 
 /// `pact_select`: what `pactql select --format json` prints, or `nodes`.
-pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
-    let engine = state.engine(edition(arguments)?)?;
+pub(crate) fn select(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
+    let engine = source.engine(edition(arguments)?)?;
     let selector = arguments.needed("selector");
     if arguments.text("query").is_some() && arguments.count("budget").is_none() {
         return Err(Failure::usage("`query` needs a budget"));
     }
     // An invalid selector is reported before anything is read.
     let prepared = engine.prepare(selector)?;
-    let session = state
-        .loaded
-        .open(&state.root, arguments.needed("session"))?;
+    let session = source.session(arguments.needed("session"))?;
     let answer = prepared.select_with(&session, &range_options(arguments))?;
     let budget = arguments.count("budget").map(|tokens| TokenBudget {
         query: Query::new(arguments.text("query").unwrap_or_default()),
@@ -55,7 +53,7 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<ToolA
         found.json(count)?
     };
     let said = found.remarks(&prepared, Some(&session), !as_nodes, ColorChoice::Never);
-    Ok(ToolAnswer { result, said })
+    Ok(CallAnswer { result, said })
 }
 
 fn range_options(arguments: &Arguments) -> RangeOptions {
@@ -75,7 +73,10 @@ fn range_options(arguments: &Arguments) -> RangeOptions {
 }
 
 /// `pact_explain`: what `pactql explain --format json` prints.
-pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
+pub(crate) fn explain(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
     let options = ExplainOptions {
         analyze: arguments.flag("analyze"),
         verbose: arguments.flag("verbose"),
@@ -87,10 +88,8 @@ pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Tool
     let edition = edition(arguments)?;
     let selector = arguments.needed("selector");
     // An invalid selector is reported before anything is read.
-    state.engine(edition)?.prepare(selector)?;
-    let session = session
-        .map(|name| state.loaded.open(&state.root, name))
-        .transpose()?;
+    source.engine(edition)?.prepare(selector)?;
+    let session = session.map(|name| source.session(name)).transpose()?;
     // A new engine, so that an explanation does not depend on earlier calls.
     let engine = Engine::builder().edition(edition).build();
     let explain = engine.explain(session.as_deref(), selector, options)?;
@@ -98,11 +97,14 @@ pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Tool
 }
 
 /// `pact_diff`: what `pactql diff --format json` prints.
-pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
+pub(crate) fn diff(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
     let words = ["a", "b", "other"].map(|name| arguments.text(name));
     let (a, b) = match words {
         [Some(a), Some(b), None] => (sessions::place(a)?, sessions::place(b)?),
-        [None, None, Some(other)] => return divergence(state, arguments, other),
+        [None, None, Some(other)] => return divergence(source, arguments, other),
         _ => {
             return Err(
                 Failure::usage("pact_diff needs `a` and `b`, or `other` alone").with_help(
@@ -111,15 +113,13 @@ pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<ToolAns
             );
         }
     };
-    let engine = state.engine(edition(arguments)?)?;
+    let engine = source.engine(edition(arguments)?)?;
     let selector = arguments.text("selector");
     if let Some(selector) = selector {
         // An invalid selector is reported before anything is read.
         engine.prepare(selector)?;
     }
-    let session = state
-        .loaded
-        .open(&state.root, arguments.needed("session"))?;
+    let session = source.session(arguments.needed("session"))?;
     let options = DiffOptions {
         moves: arguments.flag("moves"),
         content: arguments
@@ -132,18 +132,17 @@ pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<ToolAns
 
 /// Where another session parts from the first.
 fn divergence(
-    state: &ServerState,
+    source: &impl SessionSource,
     arguments: &Arguments,
     other: &str,
-) -> Result<ToolAnswer, Failure> {
+) -> Result<CallAnswer, Failure> {
     if arguments.text("selector").is_some() || arguments.flag("moves") {
         return Err(
             Failure::usage("`selector` and `moves` are about two snapshots")
                 .with_help("leave them out, or give `a` and `b`"),
         );
     }
-    let open =
-        |name: &str| Run::new(&*state.loaded.open(&state.root, name)?).map_err(Failure::from);
+    let open = |name: &str| Run::new(&*source.session(name)?).map_err(Failure::from);
     let name = arguments.needed("session");
     let (first, second) = (open(name)?, open(other)?);
     let mode = arguments.text("content").unwrap_or("unified");
@@ -154,31 +153,6 @@ fn divergence(
         divergence,
     })?
     .into())
-}
-
-/// `pact_sessions`: what `pactql sessions --json` prints.
-pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
-    let word = arguments.needed("store");
-    let address = StoreAddress::spelled(word).ok_or_else(|| {
-        let message = format!("expected a store, found `{}`", clean(word, 200));
-        Failure::value(message).with_help("a store is a file whose name ends in .db")
-    })?;
-    let store = state.loaded.stores.open(&state.root, address.store)?;
-    if address.which == Which::One("") {
-        address.one_in(|| Ok(Arc::clone(&store)))?;
-    }
-    let found = store.sessions(address.glob())?;
-    let metas = store.metas(address.glob())?;
-    let line = |info: &SessionInfo| session_json(info, &about(&info.name, &metas)).to_string();
-    let lines: Vec<String> = found.iter().map(line).collect();
-    Ok(ToolAnswer {
-        result: lines.join("\n"),
-        said: if found.is_empty() {
-            format!("note: {}\n", none_of(address))
-        } else {
-            String::new()
-        },
-    })
 }
 
 /// Nodes, one JSON object a line, without the last line feed.
@@ -202,7 +176,7 @@ fn content(mode: &str, arguments: &Arguments) -> ContentOptions {
     }
 }
 
-pub(super) fn edition(arguments: &Arguments) -> Result<Edition, Failure> {
+pub(crate) fn edition(arguments: &Arguments) -> Result<Edition, Failure> {
     match arguments.text("edition") {
         Some(name) => Edition::from_str(name).map_err(|error| Failure::value(error.to_string())),
         None => Ok(Edition::default()),
@@ -214,12 +188,12 @@ const SHOWN: usize = 2000;
 
 /// The report that a call asks for, as `print` writes it; `default` is the time without `at` and `over`.
 fn report<R: Report>(
-    state: &ServerState,
+    source: &impl SessionSource,
     arguments: &Arguments,
     default: &str,
     options: ReportOptions,
     print: impl FnOnce(R) -> Result<String, Failure>,
-) -> Result<ToolAnswer, Failure> {
+) -> Result<CallAnswer, Failure> {
     if arguments.text("at").is_some() && arguments.text("over").is_some() {
         return Err(Failure::usage(
             "`at` is one snapshot and `over` is a range: give one of them",
@@ -234,9 +208,7 @@ fn report<R: Report>(
     let options = ReportOptions { part, ..options }
         .tokenizer(tokenizer(arguments)?)
         .provider(arguments.text("as").and_then(Provider::parse));
-    let session = state
-        .loaded
-        .open(&state.root, arguments.needed("session"))?;
+    let session = source.session(arguments.needed("session"))?;
     let report = R::new(&Engine::new(), &session, &options)?;
     Ok(print(report)?.into())
 }
@@ -258,10 +230,13 @@ fn tokenizer(arguments: &Arguments) -> Result<Option<Tokenizer>, Failure> {
 }
 
 /// `pact_show`: the snapshots, with long texts cut.
-pub(super) fn shown(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
+pub(crate) fn shown(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
     let options = ReportOptions::default().before_reply(arguments.flag("before_reply"));
     let limit = arguments.size("max_bytes").unwrap_or(SHOWN);
-    report(state, arguments, "", options, |mut found: ShowReport| {
+    report(source, arguments, "", options, |mut found: ShowReport| {
         let snapshots = found.snapshots.iter_mut();
         for block in snapshots.flat_map(|shown| &mut shown.blocks) {
             let text = &mut block.text;
@@ -278,9 +253,12 @@ pub(super) fn shown(state: &ServerState, arguments: &Arguments) -> Result<ToolAn
 }
 
 /// `pact_steps`: one object for each cycle.
-pub(super) fn stepped(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
+pub(crate) fn stepped(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
     report(
-        state,
+        source,
         arguments,
         "",
         ReportOptions::default(),
@@ -289,18 +267,24 @@ pub(super) fn stepped(state: &ServerState, arguments: &Arguments) -> Result<Tool
 }
 
 /// `pact_tokens`: the tokens of snapshots in groups.
-pub(super) fn counted(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
+pub(crate) fn counted(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
     let by = arguments.text("by").unwrap_or("region");
     let by = By::parse(by).ok_or_else(|| Failure::value(format!("there is no group `{by}`")))?;
     let options = ReportOptions::default().by(by);
-    report(state, arguments, "", options, json::<TokenReport>)
+    report(source, arguments, "", options, json::<TokenReport>)
 }
 
 /// `pact_prefix`: what a prompt cache can reuse, with the requests that break it, or all.
-pub(super) fn prefixed(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
+pub(crate) fn prefixed(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
     let all = arguments.flag("all");
     report(
-        state,
+        source,
         arguments,
         "",
         ReportOptions::default(),
@@ -312,11 +296,14 @@ pub(super) fn prefixed(state: &ServerState, arguments: &Arguments) -> Result<Too
 }
 
 /// `pact_grep`: the lines of texts that a pattern matches, of all snapshots unless one is named.
-pub(super) fn searched(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
+pub(crate) fn searched(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
     // An invalid pattern is reported before anything is read.
     let pattern = arguments.needed("pattern");
     let search = Search::new(pattern, arguments.flag("ignore_case"))?;
     let search = search.context(arguments.size("context_lines").unwrap_or(0));
     let options = ReportOptions::default().search(search);
-    report(state, arguments, "@history", options, json::<GrepReport>)
+    report(source, arguments, "@history", options, json::<GrepReport>)
 }

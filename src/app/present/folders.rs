@@ -1,23 +1,29 @@
 //! The files of folders of logs, and what their sessions are called. It must not know what is done with them.
 
-use crate::app::present::{Exit, Failure};
-use crate::logs::{self, is_opencode, is_storage};
-use crate::tree::source::{check_listed, files_below};
+use super::failure::{Exit, Failure};
+use super::sessions;
+use super::stores::StoreAddress;
+use crate::logs::{self, agent_logs, is_opencode, is_storage, log_of};
+use crate::tree::Limits;
+use crate::tree::source::{check_listed, files_below, files_in, sessions_in};
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// A file, and what its sessions are named after.
 #[derive(Clone)]
-pub(super) struct LogSource {
-    pub(super) path: String,
-    pub(super) stem: String,
+pub(crate) struct LogSource {
+    pub(crate) path: String,
+    pub(crate) stem: String,
     /// Whether a directory lists it, and no argument names it.
-    pub(super) is_listed: bool,
+    pub(crate) is_listed: bool,
 }
 
 impl LogSource {
     /// A file whose sessions are named after it.
-    pub(super) fn new(path: &str) -> Self {
+    pub(crate) fn new(path: &str) -> Self {
         let name = Path::new(path).file_name().filter(|name| *name != "-");
         let name = name.map(|name| name.to_string_lossy().into_owned());
         let stem = name.as_deref().map_or("session", logs::stem);
@@ -30,7 +36,7 @@ impl LogSource {
 
     /// Whether the others are read without it. What was named and is not there, or cannot be what was asked for, is a
     /// mistake in the command.
-    pub(super) fn is_left_out(&self, failure: &Failure) -> bool {
+    pub(crate) fn is_left_out(&self, failure: &Failure) -> bool {
         match failure.exit() {
             Exit::Input | Exit::Io => true,
             Exit::Missing | Exit::Usage => self.is_listed,
@@ -39,7 +45,7 @@ impl LogSource {
     }
 
     /// Refuses what a directory lists and cannot be read, without opening it.
-    pub(super) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), Failure> {
         if !self.is_listed {
             return Ok(());
         }
@@ -48,7 +54,7 @@ impl LogSource {
 
     /// The files below a folder, whose sessions are named after their paths in it. A folder in which opencode keeps its
     /// sessions is one, unless the database that has them since is beside it.
-    pub(super) fn below(folder: &Path) -> Result<Vec<Self>, Failure> {
+    pub(crate) fn below(folder: &Path) -> Result<Vec<Self>, Failure> {
         if is_storage(folder) {
             return Ok(vec![Self::new(&folder.to_string_lossy())]);
         }
@@ -81,7 +87,7 @@ impl LogSource {
 }
 
 /// Whether a folder of opencode has a database beside it that has its sessions since.
-pub(super) fn is_moved(folder: &Path) -> bool {
+pub(crate) fn is_moved(folder: &Path) -> bool {
     is_storage(folder) && is_opencode(&folder.with_file_name("opencode.db"))
 }
 
@@ -104,4 +110,81 @@ fn is_beside_log(file: &Path) -> bool {
         .filter(|above| above.ends_with("tool-results"));
     let session = above.and_then(Path::parent);
     session.is_some_and(|session| session.with_extension("jsonl").exists())
+}
+
+/// The files of a folder of sessions or logs; `None` of anything else, such as a directory of the documents of one
+/// session (RUNTIME §7).
+pub(crate) fn files_of(word: &str, limits: Limits) -> Result<Option<Vec<LogSource>>, Failure> {
+    let path = Path::new(word);
+    if is_opencode(path) {
+        return Ok(Some(vec![LogSource::new(word)]));
+    }
+    if StoreAddress::parse(word).is_some() || !path.is_dir() {
+        return Ok(None);
+    }
+    let is_document = |file: &PathBuf| sessions::is_document(file, limits);
+    if sessions_in(path)?.is_none() && files_in(path)?.iter().any(is_document) {
+        return Ok(None);
+    }
+    let files = LogSource::below(path)?;
+    Ok((!files.is_empty()).then_some(files))
+}
+
+/// The logs of all agents of this machine.
+///
+/// # Errors
+/// There are none.
+pub(crate) fn logs_of_machine() -> Result<Vec<LogSource>, Failure> {
+    let places = agent_logs(|name| std::env::var_os(name));
+    let mut files = Vec::new();
+    for place in &places {
+        if !place.path.exists() || is_moved(&place.path) {
+            continue;
+        }
+        files.extend(if place.path.is_dir() {
+            LogSource::below(&place.path)?
+        } else {
+            vec![LogSource::new(&place.path.to_string_lossy())]
+        });
+    }
+    if files.is_empty() {
+        let places = places.iter();
+        let places = places.map(|place| place.path.display().to_string());
+        let places = places.collect::<Vec<_>>().join(", ");
+        let message = format!("no session is named, and there are no logs of agents in {places}");
+        return Err(Failure::plain(Exit::Missing, message)
+            .with_help("name a session, a store or a folder of logs"));
+    }
+    Ok(files)
+}
+
+/// The logs of this machine, the one written last first.
+pub(crate) fn newest_logs() -> Result<Vec<LogSource>, Failure> {
+    let mut files = logs_of_machine()?;
+    files.sort_by_cached_key(|file| {
+        let written = std::fs::metadata(&file.path).and_then(|data| data.modified());
+        (Reverse(written.ok()), file.path.clone())
+    });
+    Ok(files)
+}
+
+/// The size of a log and when it changed last; of one in several files, of all of them.
+pub(crate) fn state_of(path: &Path) -> io::Result<(u64, SystemTime)> {
+    let files = if path.is_dir() {
+        files_below(path).map_err(io::Error::other)?
+    } else {
+        vec![path.to_owned(), log_of(path)]
+    };
+    let mut state: Option<(u64, SystemTime)> = None;
+    for file in files {
+        let (length, time) = match std::fs::metadata(&file) {
+            Ok(about) => (about.len(), about.modified()?),
+            // The log of a database, or a file that went in the meantime.
+            Err(_) if state.is_some() => continue,
+            Err(error) => return Err(error),
+        };
+        let (before, last) = state.unwrap_or((0, time));
+        state = Some((before + length, last.max(time)));
+    }
+    state.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
