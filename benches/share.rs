@@ -1,23 +1,19 @@
-//! What the page and the receipt of a long session cost: time, memory, size, and how long a browser takes to
-//! open the page.
+//! What the page and the receipt of a long session cost: time, memory, size. What a browser makes of a page is
+//! measured by `web/test`.
 //!
 //! The session has 1,000 steps and 815 KB of messages: conversations of recorded logs, one after the other, and
 //! again from the first one with a number before each text if there are too few. The log is read from
-//! `PACTQL_DATA`, or from `../shared/data`; without it nothing is measured. The browser is Chromium, if it is
-//! installed. Times are medians of seven runs.
+//! `PACTQL_DATA`, or from `../shared/data`; without it nothing is measured. Times are
+//! medians of seven runs.
 
-#[allow(dead_code, reason = "tests use the rest")]
-#[path = "../tests/support/chromium.rs"]
-mod chromium;
 #[allow(dead_code, reason = "other benches use the rest")]
 #[path = "support/memory.rs"]
 mod memory;
 
-use chromium::{Chromium, address};
 use flate2::read::GzDecoder;
 use memory::{Counting, measure};
 use pactql::inspect::share::{Page, Redactor, page, receipt};
-use pactql::inspect::{Counts, Tokenizer};
+use pactql::inspect::{Counts, Prices, Tokenizer};
 use pactql::logs::{ImportOptions, import};
 use pactql::{History, Session};
 use serde_json::Value;
@@ -75,14 +71,16 @@ fn main() {
         drop(page_of(&history, Tokenizer::Bytes4, &mut redactor));
     });
     println!("page, two patterns: {time:?}");
-    open(
-        &page_of(&history, Tokenizer::Bytes4, &mut Redactor::default()),
-        rounds,
-    );
 }
 
 fn page_of(history: &History, tokenizer: Tokenizer, redactor: &mut Redactor) -> Page {
-    page(history, "airline", redactor, &mut Counts::new(tokenizer))
+    page(
+        history,
+        "airline",
+        redactor,
+        &mut Counts::new(tokenizer),
+        &Prices::default(),
+    )
 }
 
 /// A session of conversations one after the other.
@@ -118,45 +116,6 @@ fn grown(log: &Value) -> Session {
     let recording = &imported.sessions[0].recording;
     recording.write_jsonl(&mut lines, false).expect("memory");
     Session::from_slice(&lines).expect("a session")
-}
-
-/// How long a browser takes from the address to the page with its newest step, and from step to step.
-fn open(page: &Page, rounds: usize) {
-    let mut browser = match Chromium::start() {
-        Ok(browser) => browser,
-        Err(reason) => return println!("SKIPPED: {reason}"),
-    };
-    let file = std::env::temp_dir().join(format!("pactql-share-{}.html", std::process::id()));
-    let mut html = Vec::new();
-    page.write_html(&mut html).expect("memory");
-    std::fs::write(&file, &html).expect("a file");
-    println!("file: {} bytes", html.len());
-    let mut opened = Vec::new();
-    let mut moved = Vec::new();
-    for _ in 0..rounds {
-        let start = Instant::now();
-        browser.open(&address(&file)).expect("the page opens");
-        let rows = browser
-            .value("document.querySelectorAll('.row').length")
-            .expect("rows");
-        opened.push(start.elapsed());
-        assert_eq!(rows, STEPS);
-        let start = Instant::now();
-        for _ in 0..10 {
-            browser.press("k").expect("a key");
-        }
-        let drawn = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))";
-        browser.value(drawn).expect("a frame");
-        moved.push(start.elapsed() / 10);
-    }
-    opened.sort();
-    moved.sort();
-    println!(
-        "opened in {:?}, a step in {:?}",
-        opened[rounds / 2],
-        moved[rounds / 2]
-    );
-    let _ = std::fs::remove_file(&file);
 }
 
 fn median(rounds: usize, mut work: impl FnMut()) -> Duration {

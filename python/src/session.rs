@@ -509,9 +509,15 @@ impl Session {
         let made = py.detach(|| {
             let mut bytes = Vec::new();
             let title = self.name().unwrap_or("session");
-            page(&history, title, &mut redactor, &mut Counts::default())
-                .write_html(&mut bytes)
-                .map(|()| bytes)
+            page(
+                &history,
+                title,
+                &mut redactor,
+                &mut Counts::default(),
+                &Prices::default(),
+            )
+            .write_html(&mut bytes)
+            .map(|()| bytes)
         });
         let bytes = made.map_err(|error| of_system(py, &error.to_string(), &error))?;
         Ok(String::from_utf8(bytes)?)

@@ -133,7 +133,7 @@ impl Report for StepReport {
         let wanted = options.part.or_history().snapshots(engine, &history)?;
         let log = engine.log(session, options.part.selector.as_deref().unwrap_or(".cb"))?;
         let mut counts = options.counts(wanted.iter().map(|(_, snapshot)| snapshot));
-        let (prefixes, no_prefixes) = by_cycle(&history, options.provider, &mut counts);
+        let (prefixes, no_prefixes) = by_cycle(&history, options.provider, None, &mut counts);
         let wanted: BTreeSet<i64> = wanted
             .iter()
             .map(|(_, snapshot)| snapshot.cycle())

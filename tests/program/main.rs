@@ -1,6 +1,5 @@
 //! Tests that run the program: the command line and the MCP server, each in a child process.
 
-mod browser;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/cases.rs"]
 mod cases;

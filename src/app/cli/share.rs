@@ -3,6 +3,7 @@
 use super::command::{Invocation, RunCommand, print, say};
 use super::options::TokenizerArgs;
 use super::output::{clean, printable};
+use super::sessions::PriceArgs;
 use super::{input, sessions};
 use crate::app::present::folders::LogSource;
 use crate::app::present::stores::StoreAddress;
@@ -17,8 +18,8 @@ use std::path::Path;
 
 /// How is a session shown to somebody else? As one page for a browser, or as a receipt without content.
 ///
-/// `--html` is one file that asks for nothing from anywhere: a timeline of the steps, and of each step
-/// its tree, what changed, tokens, and what broke the prefix; by mouse and by keyboard. It has the
+/// `--html` is one file that asks for nothing from anywhere, the page of `pactql view` with this session inside: all
+/// steps, and of each what is new, the request, what changed, tokens, cost, and what broke the prompt cache. It has the
 /// texts of the session, except what `--redact` takes out. `--receipt` has none of them: counts, sizes
 /// and SHA-256 of each block, and names of tools and models.
 #[derive(Args, Debug)]
@@ -44,6 +45,8 @@ pub(super) struct ShareArgs {
     force: bool,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
+    #[command(flatten)]
+    prices: PriceArgs,
 }
 
 impl RunCommand for ShareArgs {
@@ -81,7 +84,8 @@ impl RunCommand for ShareArgs {
             return input::put(output, |out| out.write_all(text.as_bytes()));
         }
         let title = self.title(&session);
-        let page = page(&history, &title, &mut redactor, &mut counts);
+        let prices = self.prices.table()?;
+        let page = page(&history, &title, &mut redactor, &mut counts, &prices);
         if !redactor.is_empty() {
             say(&remarks(&redactor));
         }

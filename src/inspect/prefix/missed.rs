@@ -62,7 +62,7 @@ pub enum MissCause {
 
 impl MissCause {
     /// The cause in words, and what would mend it.
-    fn text(self) -> (&'static str, &'static str) {
+    pub(in crate::inspect) fn text(self) -> (&'static str, &'static str) {
         match self {
             Self::BelowMinimum => (
                 "the prefix is shorter than what the provider caches",

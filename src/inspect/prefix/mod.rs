@@ -207,23 +207,8 @@ impl Report for PrefixReport {
         let mut found = found.map_err(|error| refused(&error))?;
         let requests = chosen.iter().filter(|chosen| is_request(&chosen.snapshot));
         let requests: Vec<&ChosenSnapshot> = requests.collect();
-        for (at, step) in found.steps.iter_mut().enumerate() {
-            let snapshot = &requests[at].snapshot;
-            step.call = options.prices.call(snapshot);
-            step.missed_nano_dollars = step.miss(&options.prices);
-            if let Some(before) = at.checked_sub(1).and_then(|at| requests.get(at)) {
-                let (before, model) = (&*before.snapshot, step.call.model.as_deref());
-                let price = model.and_then(|model| options.prices.find(model));
-                let before = (before, &options.prices.call(before));
-                step.missed = Missed::new(found.provider, before, snapshot, step, price);
-            }
-        }
-        found.prices = options.prices.date().to_owned();
-        let logged = found
-            .steps
-            .iter()
-            .filter_map(|step| step.call.logged_nano_dollars);
-        found.logged_nano_dollars = logged.map(Money).reduce(|a, b| a + b);
+        let sent: Vec<&Snapshot> = requests.iter().map(|chosen| &*chosen.snapshot).collect();
+        found.set_prices(&sent, &options.prices);
         if part.selector.is_some() {
             let has = |chosen: &ChosenSnapshot, id: &str| {
                 let node = chosen.snapshot.find(id);
@@ -321,6 +306,28 @@ impl Report for PrefixReport {
     }
 }
 
+impl PrefixReport {
+    /// Adds to each step what it cost more and what the provider missed. `requests` are the snapshots of the steps.
+    fn set_prices(&mut self, requests: &[&Snapshot], prices: &Prices) {
+        for (at, (step, snapshot)) in self.steps.iter_mut().zip(requests).enumerate() {
+            step.call = prices.call(snapshot);
+            step.missed_nano_dollars = step.miss(prices);
+            if let Some(before) = at.checked_sub(1).and_then(|at| requests.get(at)) {
+                let model = step.call.model.as_deref();
+                let price = model.and_then(|model| prices.find(model));
+                let before = (*before, &prices.call(before));
+                step.missed = Missed::new(self.provider, before, snapshot, step, price);
+            }
+        }
+        prices.date().clone_into(&mut self.prices);
+        let logged = self
+            .steps
+            .iter()
+            .filter_map(|step| step.call.logged_nano_dollars);
+        self.logged_nano_dollars = logged.map(Money).reduce(|a, b| a + b);
+    }
+}
+
 /// Whether a snapshot is compared: a provider was called, or will be.
 fn is_request(snapshot: &Snapshot) -> bool {
     Call::from_snapshot(snapshot).made || snapshot.is_working()
@@ -381,14 +388,21 @@ pub(super) fn walk<'a>(
 }
 
 /// The comparisons of the requests of all committed snapshots by the cycle of the later one, or why there are
-/// none.
+/// none. With prices they say what the provider missed.
 pub(super) fn by_cycle(
     history: &History,
     provider: Option<Provider>,
+    prices: Option<&Prices>,
     counts: &mut Counts,
 ) -> (BTreeMap<i64, PrefixStep>, Option<String>) {
     match walk(history, history.committed().iter(), provider, counts) {
-        Ok(found) => {
+        Ok(mut found) => {
+            if let Some(prices) = prices {
+                let all = history.committed().iter().map(|snapshot| &**snapshot);
+                let requests: Vec<&Snapshot> =
+                    all.filter(|snapshot| is_request(snapshot)).collect();
+                found.set_prices(&requests, prices);
+            }
             let steps = found.steps.into_iter();
             (steps.map(|step| (step.cycle, step)).collect(), None)
         }

@@ -1,24 +1,26 @@
 //! The page: a session as one file that a browser shows, without a request to anywhere.
 //!
-//! The page is a document, a style, a script, and the session as JSON. The script shows texts as texts only. The
-//! policy in the document names the hashes of the style and of the script, so nothing else runs, whatever a text
-//! contains.
+//! The document is built from `web/`: the page of `pactql view`, which asks its server for sessions. Here the session
+//! is in it as JSON, and its policy lets nothing be asked for. The policy names the hashes of the style and of the
+//! script, so nothing else runs, whatever a text contains.
 
 use super::table::{ShareTable, Splice, TableBlock, TableStep};
 use crate::history::History;
 use crate::inspect::lists::Numbered;
 use crate::inspect::prefix::by_cycle;
 use crate::inspect::steps::{events, time_of};
-use crate::inspect::{Counts, PrefixStep, StepEvent, Tokenizer, form_of};
-use crate::json::Redactor;
-use crate::render::Provider;
+use crate::inspect::{Counts, PrefixStep, Prices, StepEvent, Tokenizer, form_of};
+use crate::json::{Redactor, get, members, string};
+use crate::render::{Provider, parameters_of};
 use serde::{Serialize, Serializer};
-use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 
-const DOCUMENT: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// The page without a session. Its policy allows requests to the server that it came from.
+const DOCUMENT: &str = include_str!("../../../web/dist/page.html");
+/// That part of the policy.
+const SERVER: &str = "connect-src 'self'";
+/// Where the session goes: before the script, which is the only one.
+const SCRIPT: &str = "<script>";
 
 /// A session as a page.
 #[derive(Clone, Debug)]
@@ -38,26 +40,18 @@ impl Page {
     /// # Errors
     /// Those of `out`.
     pub fn write_html(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut rest = DOCUMENT;
-        while let Some((before, after)) = rest.split_once("{{") {
-            out.write_all(before.as_bytes())?;
-            let (name, after) = after.split_once("}}").unwrap_or_default();
-            match name {
-                "style" => out.write_all(STYLE.as_bytes())?,
-                "script" => out.write_all(SCRIPT.as_bytes())?,
-                "data" => out.write_all(self.data.as_bytes())?,
-                "hash of style" => out.write_all(integrity(STYLE).as_bytes())?,
-                "hash of script" => out.write_all(integrity(SCRIPT).as_bytes())?,
-                _ => {}
-            }
-            rest = after;
-        }
-        out.write_all(rest.as_bytes())
+        let (head, script) = DOCUMENT.split_once(SCRIPT).unwrap_or_default();
+        let head = head.replacen(SERVER, "connect-src 'none'", 1);
+        let data = &self.data;
+        write!(
+            out,
+            "{head}<script id=\"data\" type=\"application/json\">{data}</script>\n{SCRIPT}{script}"
+        )
     }
 }
 
-/// The committed snapshots of `history` as a page with a heading, without what `redactor` takes out.
-/// Requests are compared in the form of the session. All snapshots have to be in memory
+/// The committed snapshots of `history` as a page with a heading, without what `redactor` takes out. Calls are priced by
+/// `prices`. Requests are compared in the form of the session. All snapshots have to be in memory
 /// ([`History::fetch_all`]).
 ///
 /// Each distinct text is in the page once, and a step is what changed, so the page grows with the
@@ -66,23 +60,30 @@ impl Page {
 /// ```
 /// use pactql::Session;
 /// use pactql::inspect::share::{Redactor, page};
-/// use pactql::inspect::{Counts, Tokenizer};
+/// use pactql::inspect::{Counts, Prices, Tokenizer};
 ///
 /// let session = Session::open("fixtures/weather.json")?;
 /// let mut redactor = Redactor::new(["Bergen"])?;
 /// let mut counts = Counts::new(Tokenizer::Bytes4);
-/// let page = page(&session.history(), "weather", &mut redactor, &mut counts);
+/// let page = page(&session.history(), "weather", &mut redactor, &mut counts, &Prices::default());
 /// let mut html = Vec::new();
 /// page.write_html(&mut html)?;
 /// assert!(html.starts_with(b"<!doctype html>") && !page.data().contains("Bergen"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn page(history: &History, title: &str, redactor: &mut Redactor, counts: &mut Counts) -> Page {
+pub fn page(
+    history: &History,
+    title: &str,
+    redactor: &mut Redactor,
+    counts: &mut Counts,
+    prices: &Prices,
+) -> Page {
     let table = ShareTable::new(history, counts);
-    let (found, no_prefixes) = by_cycle(history, None, counts);
+    let (found, no_prefixes) = by_cycle(history, None, Some(prices), counts);
     let mut writer = PageWriter {
         table: &table,
+        prices,
         names: Numbered::default(),
         hides: !redactor.is_empty(),
         redactor,
@@ -101,8 +102,10 @@ pub fn page(history: &History, title: &str, redactor: &mut Redactor, counts: &mu
         WrittenText::new(text, base)
     });
     let data = Data {
-        format: "pactql page 1",
+        format: "pactql page 2",
         title: writer.text(title),
+        about: writer.about(history),
+        prices: prices.date(),
         tokenizer: counts.tokenizer(),
         estimate: counts.tokenizer().is_estimate(),
         provider: form_of(history),
@@ -127,13 +130,17 @@ pub fn page(history: &History, title: &str, redactor: &mut Redactor, counts: &mu
 struct Data<'a> {
     format: &'static str,
     title: String,
+    /// The session's title, project and agent, as its log says.
+    about: [Option<String>; 3],
+    /// The day of the prices.
+    prices: &'a str,
     tokenizer: Tokenizer,
     estimate: bool,
     provider: Provider,
     reconstructed: bool,
     no_prefixes: Option<String>,
     redacted: u64,
-    /// Roles, kinds, tools and models.
+    /// Roles, kinds, tools, models and parameters.
     names: Vec<String>,
     ids: Vec<String>,
     turns: Vec<String>,
@@ -171,6 +178,14 @@ struct PageStep<'a> {
     bytes: u64,
     /// Input, cached, written to the cache, output, as the provider counted.
     usage: [Option<u64>; 4],
+    /// Whether the provider was called.
+    made: bool,
+    /// What the call cost, in nano-dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<u64>,
+    /// The parameters of the request, as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<String>,
     events: Vec<PageEvent>,
@@ -191,8 +206,25 @@ struct PagePrefix {
     percent: Option<u64>,
     shared: u64,
     missed: u64,
+    /// What the provider did not read from its cache although it could have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unread: Option<Unread>,
     #[serde(skip_serializing_if = "Option::is_none")]
     broken: Option<Broken>,
+}
+
+#[derive(Serialize)]
+struct Unread {
+    readable: u64,
+    read: u64,
+    /// What that cost more, in nano-dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<u64>,
+    /// Seconds since the reply before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gap: Option<u64>,
+    cause: &'static str,
+    mend: &'static str,
 }
 
 #[derive(Serialize)]
@@ -212,6 +244,7 @@ struct Broken {
 
 struct PageWriter<'a> {
     table: &'a ShareTable,
+    prices: &'a Prices,
     redactor: &'a mut Redactor,
     hides: bool,
     /// Redacted names by what they were.
@@ -221,6 +254,13 @@ struct PageWriter<'a> {
 impl<'a> PageWriter<'a> {
     fn text(&mut self, text: &str) -> String {
         self.redactor.redact(text).into_owned()
+    }
+
+    fn about(&mut self, history: &History) -> [Option<String>; 3] {
+        let newest = history.latest();
+        let meta = newest.and_then(|newest| newest.meta().value("meta"));
+        let meta = meta.map(members).unwrap_or_default();
+        ["title", "project", "agent"].map(|name| Some(self.text(&string(get(&meta, name)?)?)))
     }
 
     fn all(&mut self, texts: &[String]) -> Vec<String> {
@@ -254,6 +294,15 @@ impl<'a> PageWriter<'a> {
     fn step(&mut self, step: &'a TableStep, prefix: Option<&PrefixStep>) -> PageStep<'a> {
         let call = &step.call;
         let time = time_of(&step.snapshot).map(|time| self.text(&time));
+        let parameters = parameters_of(&step.snapshot);
+        let priced = self.prices.call(&step.snapshot);
+        let price = priced
+            .model
+            .as_deref()
+            .and_then(|model| self.prices.find(model));
+        let cost = price
+            .filter(|_| call.made)
+            .and_then(|price| price.of_call(call));
         let stop = call.stop_reason.as_deref().map(|stop| self.text(stop));
         PageStep {
             cycle: step.snapshot.cycle().to_string(),
@@ -267,6 +316,9 @@ impl<'a> PageWriter<'a> {
                 call.cache_write_tokens,
                 call.output_tokens,
             ],
+            made: call.made,
+            cost: cost.map(|cost| cost.0),
+            parameters: parameters.map(|parameters| self.name(&parameters)),
             stop,
             events: self.events(step),
             changes: &step.splices,
@@ -309,6 +361,17 @@ impl<'a> PageWriter<'a> {
             percent: prefix.before.map(|_| prefix.reused_percent()),
             shared: prefix.shared_bytes,
             missed: prefix.missed_tokens(),
+            unread: prefix.missed.as_ref().map(|missed| {
+                let (cause, mend) = missed.cause.text();
+                Unread {
+                    readable: missed.readable_tokens,
+                    read: missed.read_tokens,
+                    cost: missed.nano_dollars.map(|cost| cost.0),
+                    gap: missed.gap_seconds,
+                    cause,
+                    mend,
+                }
+            }),
             broken,
         }
     }
@@ -379,68 +442,23 @@ impl Serialize for WrittenText<'_> {
     }
 }
 
-/// The hash of a style or a script, as a policy names it.
-fn integrity(text: &str) -> String {
-    format!("'sha256-{}'", base64(&Sha256::digest(text.as_bytes())))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for at in 0..4 {
-            let index = bits >> (18 - 6 * at) & 63;
-            let letter = LETTERS.get(index as usize).copied().unwrap_or(b'=');
-            out.push(char::from(if at <= group.len() { letter } else { b'=' }));
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{DOCUMENT, SCRIPT, STYLE, WrittenText, base64};
+    use super::{DOCUMENT, SCRIPT, SERVER, WrittenText};
     use proptest::prelude::*;
 
     #[test]
-    fn bytes_in_base64() {
-        for (bytes, text) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-        ] {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-    }
-
-    #[test]
-    fn the_parts_of_the_page_fit_together() {
-        for name in ["style", "script", "data", "hash of style", "hash of script"] {
-            assert_eq!(
-                DOCUMENT.matches(&format!("{{{{{name}}}}}")).count(),
-                1,
-                "{name}"
-            );
-        }
-        assert_eq!(DOCUMENT.matches("{{").count(), 5);
-        // What would end them early, or make markup of a text.
-        for part in [STYLE, SCRIPT] {
-            assert!(!part.contains("</"));
-        }
-        for name in [
-            "innerHTML",
-            "outerHTML",
-            "insertAdjacent",
-            "document.write",
-            "eval(",
-            "fetch(",
-            "http",
-        ] {
-            assert!(!SCRIPT.contains(name), "{name}");
+    fn the_document_has_the_places_that_are_changed() {
+        let places = [
+            SERVER,
+            SCRIPT,
+            "</script>",
+            "<style>",
+            "</style>",
+            "default-src 'none'",
+        ];
+        for place in places {
+            assert_eq!(DOCUMENT.matches(place).count(), 1, "{place}");
         }
     }
 

@@ -152,7 +152,7 @@ pub struct ReceiptPrefix {
 #[must_use]
 pub fn receipt(history: &History, counts: &mut Counts) -> Receipt {
     let table = ShareTable::new(history, counts);
-    let (found, _) = by_cycle(history, None, counts);
+    let (found, _) = by_cycle(history, None, None, counts);
     let blocks = table.blocks.list.iter();
     let blocks: Vec<ReceiptBlock> = blocks.map(|block| without_content(block, &table)).collect();
     let mut shape = StepShape::default();

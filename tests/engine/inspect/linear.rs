@@ -3,7 +3,9 @@
 
 use super::imported;
 use pactql::inspect::share::{Redactor, page, receipt};
-use pactql::inspect::{Counts, PrefixReport, Report, ReportOptions, Run, StepReport, Tokenizer};
+use pactql::inspect::{
+    Counts, PrefixReport, Prices, Report, ReportOptions, Run, StepReport, Tokenizer,
+};
 use pactql::{Cancel, Engine, Session};
 use serde_json::json;
 
@@ -52,6 +54,7 @@ fn reports_are_linear_in_messages() {
                 "title",
                 &mut Redactor::default(),
                 &mut counts,
+                &Prices::default(),
             ));
         }),
         ("run", &|session| drop(Run::new(session).expect("a run"))),

@@ -2,7 +2,7 @@
 
 use pactql::inspect::share::{Page, Receipt, Redactor, page, receipt};
 use pactql::inspect::{
-    Counts, Part, Region, Report, ReportOptions, ShowReport, Shown, ShownBlock, Tokenizer,
+    Counts, Part, Prices, Region, Report, ReportOptions, ShowReport, Shown, ShownBlock, Tokenizer,
 };
 use pactql::logs::{ImportOptions, import};
 use pactql::{Engine, History, Session};
@@ -37,7 +37,13 @@ fn all_shown(session: &Session) -> Vec<Shown> {
 
 fn page_of(history: &History, patterns: &[&str]) -> (Page, u64) {
     let mut redactor = Redactor::new(patterns).expect("patterns");
-    let page = page(history, "a session", &mut redactor, &mut counts());
+    let page = page(
+        history,
+        "a session",
+        &mut redactor,
+        &mut counts(),
+        &Prices::default(),
+    );
     (page, redactor.count())
 }
 
@@ -234,7 +240,13 @@ fn hostile_texts_are_data() {
     let mut redactor = Redactor::default();
     let title = "</title><script>alert(1)</script>";
     let session = texts(&["x"]);
-    let page = page(&session.history(), title, &mut redactor, &mut counts());
+    let page = page(
+        &session.history(),
+        title,
+        &mut redactor,
+        &mut counts(),
+        &Prices::default(),
+    );
     assert_eq!(html(&page).matches("<script").count(), 2);
 }
 
@@ -243,7 +255,9 @@ fn a_page_asks_for_nothing() {
     let session = Session::open(FIXTURES[0]).expect("a fixture");
     let html = html(&page_of(&session.history(), &[]).0);
     let (head, _) = html.split_once("<style>").expect("a head");
-    assert!(head.contains("default-src 'none'") && !head.contains("unsafe"));
+    assert!(head.contains("default-src 'none'; connect-src 'none'") && !head.contains("unsafe"));
+    // The icon is empty, and in the page, so that no browser asks for one.
+    let html = html.replace("<link rel=\"icon\" href=\"data:,\">", "");
     for name in ["src=", "href=", "@import", "url("] {
         let (before, rest) = html.split_once("<script id=\"data\"").expect("the data");
         let (_, after) = rest.split_once("</script>").expect("its end");

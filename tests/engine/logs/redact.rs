@@ -240,7 +240,7 @@ fn a_key_is_gone_whole_wherever_it_is() {
 #[test]
 fn a_key_is_gone_whole_from_what_is_shared() {
     use pactql::inspect::share::{page, receipt};
-    use pactql::inspect::{Counts, Tokenizer};
+    use pactql::inspect::{Counts, Prices, Tokenizer};
     let pem = "-----BEGIN PRIVATE KEY-----[^-]*-----END PRIVATE KEY-----";
     for secret in secrets() {
         for log in logs_with(&secret) {
@@ -257,7 +257,13 @@ fn a_key_is_gone_whole_from_what_is_shared() {
                 for pattern in ["café", "caf\\u00e9"] {
                     let mut redactor = Redactor::new([pem, pattern]).expect("patterns");
                     let title = format!("about {secret}");
-                    let page = page(&history, &title, &mut redactor, &mut counts);
+                    let page = page(
+                        &history,
+                        &title,
+                        &mut redactor,
+                        &mut counts,
+                        &Prices::default(),
+                    );
                     for part in PARTS.iter().chain(&["caf"]) {
                         assert!(
                             !page.data().contains(part),

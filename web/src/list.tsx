@@ -1,0 +1,148 @@
+// A long list of which only what is seen is in the document. Heights are guessed until they were seen.
+
+import type { ComponentChildren, HTMLAttributes } from 'preact';
+import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
+
+export interface ListHandle {
+  /** Brings an item into view. */
+  reveal(at: number, where?: 'start' | 'nearest'): void;
+}
+
+interface Props {
+  count: number;
+  /** The key of an item; heights are remembered by it. */
+  keyOf: (at: number) => string;
+  guess: (at: number) => number;
+  item: (at: number) => ComponentChildren;
+  /** Called once with what moves the list. */
+  handle?: { current: ListHandle | null };
+  attributes?: HTMLAttributes<HTMLDivElement> & Record<string, unknown>;
+}
+
+const BEYOND = 500;
+
+/** The element that scrolls around one. */
+function scroller(element: HTMLElement): HTMLElement {
+  for (let at: HTMLElement | null = element; at; at = at.parentElement) {
+    if (/auto|scroll/.test(getComputedStyle(at).overflowY)) return at;
+  }
+  return document.documentElement;
+}
+
+/** Which part of a list is seen. */
+function seen(element: HTMLElement, around: HTMLElement) {
+  if (around === element) return { top: element.scrollTop, height: element.clientHeight };
+  const box = around === document.documentElement ? 0 : around.getBoundingClientRect().top;
+  return { top: box - element.getBoundingClientRect().top, height: around.clientHeight };
+}
+
+export function List({ count, keyOf, guess, item, handle, attributes }: Props) {
+  const root = useRef<HTMLDivElement>(null);
+  const heights = useRef(new Map<string, number>());
+  const place = useRef({ top: 0, height: 900 });
+  const wanted = useRef<{ at: number; tries: number; where: 'start' | 'nearest' } | null>(null);
+  const [, again] = useReducer((n: number, _: null) => n + 1, 0);
+
+  const offsets = new Float64Array(count + 1);
+  for (let at = 0; at < count; at++) offsets[at + 1] = offsets[at]! + (heights.current.get(keyOf(at)) ?? guess(at));
+  const total = offsets[count]!;
+  const { top, height } = place.current;
+  let from = after(offsets, top - BEYOND);
+  let to = Math.min(count, after(offsets, top + height + BEYOND) + 1);
+  const goal = wanted.current;
+  if (goal && (goal.at < from || goal.at >= to)) {
+    from = Math.max(0, goal.at - 3);
+    to = Math.min(count, goal.at + 12);
+  }
+
+  useLayoutEffect(() => {
+    const element = root.current!;
+    const around = scroller(element);
+    const look = () => {
+      const next = seen(element, around);
+      const moved = Math.abs(next.top - place.current.top) > BEYOND / 2 || Math.abs(next.height - place.current.height) > 50;
+      if (moved) {
+        place.current = next;
+        again(null);
+      }
+    };
+    const target: EventTarget = around === document.documentElement ? window : around;
+    target.addEventListener('scroll', look, { passive: true });
+    window.addEventListener('resize', look);
+    look();
+    return () => {
+      target.removeEventListener('scroll', look);
+      window.removeEventListener('resize', look);
+    };
+  }, []);
+
+  useLayoutEffect(() => {
+    const element = root.current!;
+    let differs = false;
+    const measure = () => {
+      differs = false;
+      for (const child of element.children) {
+        const { key } = (child as HTMLElement).dataset;
+        if (key === undefined) continue;
+        const seen = child.getBoundingClientRect().height;
+        const known = heights.current.get(key);
+        if (seen > 0 && (known === undefined || Math.abs(known - seen) > 1)) {
+          heights.current.set(key, seen);
+          differs = true;
+        }
+      }
+    };
+    measure();
+    const goal = wanted.current;
+    if (goal) {
+      const child = element.querySelector<HTMLElement>(`:scope > [data-at="${goal.at}"]`);
+      child?.scrollIntoView({ block: goal.where });
+      if (!differs || --goal.tries < 0) wanted.current = null;
+      place.current = seen(element, scroller(element));
+    }
+    if (differs) again(null);
+    // Texts that are opened, and a window that changes its width.
+    const watch = new ResizeObserver(() => {
+      measure();
+      if (differs) again(null);
+    });
+    for (const child of element.children) watch.observe(child);
+    return () => watch.disconnect();
+  });
+
+  if (handle) {
+    handle.current = {
+      reveal(at, where = 'nearest') {
+        wanted.current = { at, tries: 4, where };
+        again(null);
+      },
+    };
+  }
+  const shown = [];
+  for (let at = from; at < to; at++) {
+    const key = keyOf(at);
+    shown.push(
+      <div key={key} data-key={key} data-at={at} role="presentation">
+        {item(at)}
+      </div>,
+    );
+  }
+  return (
+    <div {...attributes} ref={root}>
+      <div key="before" role="presentation" style={{ height: offsets[from]! + 'px' }} />
+      {shown}
+      <div key="after" role="presentation" style={{ height: total - offsets[to]! + 'px' }} />
+    </div>
+  );
+}
+
+/** The last offset at or before a place. */
+function after(offsets: Float64Array, place: number): number {
+  let [low, high] = [0, offsets.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (offsets[middle]! <= place) low = middle;
+    else high = middle - 1;
+  }
+  return Math.max(0, Math.min(low, offsets.length - 2));
+}
