@@ -7,6 +7,7 @@
 //! | `cli` | commands, terminals, exit codes |
 //! | `calls` | questions with named arguments, for both servers |
 //! | `mcp` | tools over the protocol |
+//! | `serve` | the page, and answers over HTTP |
 //!
 //! Nothing may import it.
 
@@ -20,3 +21,5 @@ pub(crate) mod mcp;
 mod measure;
 #[cfg(feature = "cli")]
 mod present;
+#[cfg(feature = "view")]
+mod serve;

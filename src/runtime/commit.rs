@@ -59,6 +59,10 @@ pub(crate) struct PreparedCommit {
 
 #[cfg(feature = "store")]
 impl PreparedCommit {
+    pub(crate) fn commit(&self) -> &Commit {
+        &self.commit
+    }
+
     /// Ids that it puts out of use, sorted.
     pub(crate) fn retired(&self) -> Vec<String> {
         let mut ids: Vec<String> = self.retired.iter().map(ToString::to_string).collect();

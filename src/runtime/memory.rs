@@ -34,7 +34,26 @@ pub(crate) struct Memory {
     /// Which mutations of the cycle in progress made nodes.
     #[serde(skip_serializing_if = "CommitRecord::is_empty")]
     record: CommitRecord,
+    /// Requests that were done, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) done: Vec<DoneRequest>,
 }
+
+/// A request that was done, so that a client which repeats it gets the same answer, and nothing is done twice. It is kept
+/// with the change that it made, in one transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DoneRequest {
+    /// What the client calls it.
+    pub(crate) key: String,
+    /// Of all that was asked for.
+    pub(crate) hash: String,
+    /// As JSON; empty of a commit that is not made yet.
+    pub(crate) answer: String,
+}
+
+/// How many requests a session remembers.
+#[cfg(feature = "view")]
+const MOST_DONE: usize = 256;
 
 impl Workspace {
     /// What has to be kept to go on later. Linear in the ids that are gone.
@@ -64,6 +83,7 @@ impl Workspace {
             waiting: self.waiting.clone(),
             ttls: ttls.collect(),
             record: overlay.record.clone(),
+            done: self.done.clone(),
         };
         memory.spent.sort_unstable();
         memory.ttls.sort_unstable();
@@ -87,8 +107,16 @@ impl Workspace {
         Memory {
             last_ns: self.last_ns,
             waiting: self.waiting.clone(),
+            done: self.done.clone(),
             ..Memory::default()
         }
+    }
+
+    #[cfg(feature = "view")]
+    pub(crate) fn note_done(&mut self, request: DoneRequest) {
+        self.done.push(request);
+        let most = self.done.len().saturating_sub(MOST_DONE);
+        self.done.drain(..most);
     }
 
     /// Takes back what [`Workspace::memory`] gave, after the working state was adopted.
@@ -115,6 +143,7 @@ impl Workspace {
             overlay.changed.entry(Arc::clone(id)).or_default().ttl = Some(*ttl);
         }
         self.waiting.clone_from(&memory.waiting);
+        self.done.clone_from(&memory.done);
         overlay.bereft.extend(memory.bereft.iter().cloned());
     }
 }

@@ -14,6 +14,7 @@ use super::clock::{Clock, Readings};
 use super::delta::delta;
 use super::first::{first_of, first_snapshot};
 use super::header::{DraftNode, read};
+use super::memory::DoneRequest;
 use super::node::NewNode;
 use super::overlay::{Fresh, Overlay};
 use super::pin::Pins;
@@ -51,6 +52,7 @@ pub(crate) struct Workspace {
     /// `meta.request` of the snapshots to come, as JSON.
     pub(crate) request: Option<Box<str>>,
     pub(super) request_before: Option<Box<str>>,
+    pub(crate) done: Vec<DoneRequest>,
 }
 
 impl Workspace {
@@ -117,6 +119,7 @@ impl Workspace {
             policy,
             request: None,
             request_before: None,
+            done: Vec::new(),
         }
     }
 

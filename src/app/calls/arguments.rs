@@ -28,12 +28,39 @@ enum ParameterKind {
 }
 
 impl Parameter {
+    /// A value that was sent as text, as in the query of a URL. What cannot be read stays the text, which is refused then.
+    #[cfg(feature = "view")]
+    pub(crate) fn of_text(&self, text: &str) -> Value {
+        let text_itself = || Value::from(text);
+        match &self.kind {
+            ParameterKind::Text | ParameterKind::Word(_) => text_itself(),
+            ParameterKind::Count(_) => text
+                .parse::<u64>()
+                .map_or_else(|_| text_itself(), Value::from),
+            ParameterKind::Flag if text.is_empty() => Value::Bool(true),
+            ParameterKind::Flag => text
+                .parse::<bool>()
+                .map_or_else(|_| text_itself(), Value::from),
+            ParameterKind::Words(_) => text.split(',').collect(),
+        }
+    }
+
+    #[cfg(feature = "view")]
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[cfg(feature = "view")]
+    pub(crate) fn is_required(&self) -> bool {
+        self.required
+    }
+
     #[cfg(test)]
     pub(crate) fn takes_its_example(&self) -> bool {
         self.takes(&self.example)
     }
 
-    fn schema(&self) -> Value {
+    pub(crate) fn schema(&self) -> Value {
         let mut schema = match &self.kind {
             ParameterKind::Text => json!({"type": "string"}),
             ParameterKind::Count(least) => json!({"type": "integer", "minimum": least}),
@@ -165,7 +192,16 @@ impl Arguments {
         Some(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
+    /// Sets an argument that was not sent.
+    #[cfg(feature = "view")]
+    pub(crate) fn or(&mut self, name: &str, value: impl Into<Value>) {
+        self.0
+            .entry(name.to_owned())
+            .or_insert_with(|| value.into());
+    }
+
     /// What was sent but for these, in the order of the names.
+    #[cfg(feature = "mcp")]
     pub(crate) fn without(&self, names: &[&str]) -> Value {
         let mut sent = self.0.clone();
         sent.retain(|name, _| !names.contains(&&**name));

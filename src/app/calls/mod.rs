@@ -81,13 +81,13 @@ pub(crate) struct CallEntry {
 /// What the interface of caches defines: its answers are bounded by the budget that the client gives.
 pub(crate) const FROZEN: &str = "context_";
 
-/// The tools and the routes, each in the order in which they are listed. A test reads the file.
-pub(crate) static TABLE: LazyLock<[Vec<CallEntry>; 2]> =
+/// The tools, the routes that read, and those that write, each in the order in which they are listed. A test reads the file.
+pub(crate) static TABLE: LazyLock<[Vec<CallEntry>; 3]> =
     LazyLock::new(|| read(include_str!("tools.json")).unwrap_or_default());
 
 /// Reads the file, in which a parameter that several have is a name, and that of a tool `TOOL.NAME`. Tools over sessions also
 /// take what bounds an answer.
-pub(crate) fn read(text: &str) -> Option<[Vec<CallEntry>; 2]> {
+pub(crate) fn read(text: &str) -> Option<[Vec<CallEntry>; 3]> {
     let mut file: Value = serde_json::from_str(text).ok()?;
     let shared = file["shared"].take();
     for tool in file["tools"].as_array_mut()? {
@@ -116,5 +116,5 @@ pub(crate) fn read(text: &str) -> Option<[Vec<CallEntry>; 2]> {
         }
         serde_json::from_value(file[list].take()).ok()
     };
-    Some([entries("tools")?, entries("routes")?])
+    Some([entries("tools")?, entries("routes")?, entries("writes")?])
 }

@@ -6,7 +6,7 @@ use crate::app::present::answer::{FittedAnswer, RunPair, TokenBudget, node_json}
 use crate::app::present::{Failure, answer, sessions};
 use crate::budget::Query;
 use crate::engine::{Engine, ExplainOptions, Node};
-use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
+use crate::history::{At, ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
 use crate::inspect::{
     By, GrepReport, Part, PrefixReport, Report, ReportOptions, Run, Search, ShowReport, StepReport,
     TokenReport, Tokenizer,
@@ -16,6 +16,14 @@ use crate::render::Provider;
 use crate::support::cancel::ensure;
 use crate::support::diag::ColorChoice;
 use std::str::FromStr;
+#[cfg(feature = "view")]
+use {
+    crate::app::present::answer::snapshot_label,
+    crate::engine::sent,
+    crate::inspect::{Fields, Prices, Usage, UsageBy, came_in_as},
+    crate::render::{Source, request as request_of},
+    serde_json::Value,
+};
 
 /// `pact_help`: the language on one page. Its examples are run by the tests.
 pub(crate) fn help(_: &impl SessionSource, _: &Arguments) -> Result<CallAnswer, Failure> {
@@ -33,7 +41,13 @@ pub(crate) fn select(
         return Err(Failure::usage("`query` needs a budget"));
     }
     // An invalid selector is reported before anything is read.
-    let prepared = engine.prepare(selector)?;
+    let mut prepared = engine.prepare(selector)?;
+    if let Some(at) = arguments.text("at")
+        && engine.prepare_timeless(selector).is_ok()
+        && let At::Committed(_) = sessions::place(at)?
+    {
+        prepared = engine.prepare(&format!("{} {selector}", sessions::address(at)))?;
+    }
     let session = source.session(arguments.needed("session"))?;
     let answer = prepared.select_with(&session, &range_options(arguments))?;
     let budget = arguments.count("budget").map(|tokens| TokenBudget {
@@ -183,6 +197,16 @@ pub(crate) fn edition(arguments: &Arguments) -> Result<Edition, Failure> {
     }
 }
 
+/// Cuts a text that is longer, and says how many bytes went.
+fn cut(text: &mut String, limit: usize) {
+    if text.len() > limit {
+        let end = text.floor_char_boundary(limit);
+        let rest = text.len() - end;
+        text.truncate(end);
+        text.push_str(&format!("… {rest} more bytes"));
+    }
+}
+
 /// How many bytes of a text are shown, unless the client says otherwise.
 const SHOWN: usize = 2000;
 
@@ -239,13 +263,7 @@ pub(crate) fn shown(
     report(source, arguments, "", options, |mut found: ShowReport| {
         let snapshots = found.snapshots.iter_mut();
         for block in snapshots.flat_map(|shown| &mut shown.blocks) {
-            let text = &mut block.text;
-            if text.len() > limit {
-                let end = text.floor_char_boundary(limit);
-                let rest = text.len() - end;
-                text.truncate(end);
-                text.push_str(&format!("… {rest} more bytes"));
-            }
+            cut(&mut block.text, limit);
         }
         let lines = found.snapshots.iter().map(answer::json);
         Ok(lines.collect::<Result<Vec<String>, Failure>>()?.join("\n"))
@@ -306,4 +324,81 @@ pub(crate) fn searched(
     let search = search.context(arguments.size("context_lines").unwrap_or(0));
     let options = ReportOptions::default().search(search);
     report(source, arguments, "@history", options, json::<GrepReport>)
+}
+
+/// The request of a snapshot as it was sent, as `pactql render --request` prints it.
+#[cfg(feature = "view")]
+pub(crate) fn request(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
+    let session = source.session(arguments.needed("session"))?;
+    let snapshot = sessions::at(&session, arguments.text("at"))?;
+    let history = session.history();
+    history.fetch_attempts()?;
+    let thread = sent(&history, &snapshot);
+    let provider = arguments.text("to").and_then(Provider::parse);
+    let provider = provider.or_else(|| came_in_as(&snapshot));
+    let text = request_of(Source::from(&thread), provider.unwrap_or_default())?;
+    Ok(text.trim_end().to_owned().into())
+}
+
+/// What the provider counted of the session, and its price.
+#[cfg(feature = "view")]
+pub(crate) fn used(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
+    let by = arguments.text("by").unwrap_or("day");
+    let by =
+        UsageBy::parse(by).ok_or_else(|| Failure::value(format!("there is no group `{by}`")))?;
+    let name = arguments.needed("session");
+    let mut usage = Usage::new(by, Prices::default());
+    usage.add(name, &*source.session(name)?)?;
+    Ok(answer::json(&usage)?.into())
+}
+
+/// What a selector can ask for in the session.
+#[cfg(feature = "view")]
+pub(crate) fn fields(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
+    let mut fields = Fields::default();
+    fields.add(&*source.session(arguments.needed("session"))?)?;
+    Ok(answer::json(&fields.report())?.into())
+}
+
+/// The nodes of one snapshot in document order, one JSON object a line; with `max_bytes`, long texts cut.
+#[cfg(feature = "view")]
+pub(crate) fn tree(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
+    let session = source.session(arguments.needed("session"))?;
+    let snapshot = sessions::at(&session, arguments.text("at"))?;
+    let time = snapshot_label(&snapshot);
+    let engine = source.engine(Edition::default())?;
+    let rows = match &*time {
+        "working" => engine.rows(&session, "*")?,
+        time => engine.rows(&session, &format!("{time} *"))?,
+    };
+    let lines = lines(rows.nodes());
+    let Some(limit) = arguments.size("max_bytes") else {
+        return Ok(lines.into());
+    };
+    let cut = |line: &str| match serde_json::from_str::<Value>(line) {
+        Ok(mut node) if line.len() > limit => {
+            let texts = node.as_object_mut().into_iter().flatten();
+            for (_, value) in texts {
+                if let Value::String(text) = value {
+                    cut(text, limit);
+                }
+            }
+            node.to_string()
+        }
+        _ => line.to_owned(),
+    };
+    let lines: Vec<String> = lines.lines().map(cut).collect();
+    Ok(lines.join("\n").into())
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "mcp", feature = "view"))]
 use std::time::Duration;
 
 /// What every command is run with.
@@ -28,7 +28,7 @@ pub(super) struct Invocation {
     /// The largest input that is read.
     pub(super) limits: Limits,
     /// How long each call may take that a server answers.
-    #[cfg(feature = "mcp")]
+    #[cfg(any(feature = "mcp", feature = "view"))]
     pub(super) timeout: Option<Duration>,
 }
 

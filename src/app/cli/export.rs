@@ -241,7 +241,7 @@ impl RunCommand for RenderArgs {
         if !self.curl {
             return write(source, provider);
         }
-        let text = request(source, provider).map_err(refused)?;
+        let text = request(source, provider)?;
         let model = Call::from_snapshot(&snapshot).model;
         print(&curl(provider, model.as_deref(), text.trim_end()))
     }
@@ -318,11 +318,6 @@ fn write(source: Source<'_>, provider: Provider) -> Result<Exit, Failure> {
             Err(error) => Err(std::io::Error::other(error)),
         });
     }
-    let text = request(source, provider).map_err(refused)?;
+    let text = request(source, provider)?;
     stream(|out| out.write_all(text.as_bytes()))
-}
-
-fn refused(error: RenderError) -> Failure {
-    let help = error.help().unwrap_or_default().to_owned();
-    Failure::plain(Exit::Input, error.to_string()).with_help(help)
 }

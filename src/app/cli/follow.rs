@@ -32,6 +32,22 @@ const LONG_PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
+    /// Begins to wait for signals, which no longer end the program.
+    pub(super) fn watch() -> Result<Self, Failure> {
+        leave();
+        let interrupt = Self(Arc::new(AtomicBool::new(false)));
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(&interrupt.0))?;
+        }
+        Ok(interrupt)
+    }
+
+    #[cfg(feature = "view")]
+    pub(super) fn flag(&self) -> &Arc<AtomicBool> {
+        &self.0
+    }
+
     pub(super) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -42,12 +58,7 @@ impl Interrupt {
 pub(super) fn in_turns(
     mut turn: impl FnMut(&Interrupt) -> Result<Option<Exit>, Failure>,
 ) -> Result<Option<Exit>, Failure> {
-    leave();
-    let interrupt = Interrupt(Arc::new(AtomicBool::new(false)));
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupt.0))?;
-    }
+    let interrupt = Interrupt::watch()?;
     while !interrupt.is_set() {
         let began = Instant::now();
         if let Some(exit) = turn(&interrupt)? {

@@ -191,17 +191,14 @@ fn recent(files: &[LogSource], with: &Invocation) -> Result<Exit, Failure> {
     logs.keep(files);
     let found = known.iter();
     let found = found.flat_map(|(file, all)| all.iter().map(|one| (&file.path, one)));
+    let found = found.filter(|(_, one)| !one.belongs);
     let mut found: Vec<(&String, &KnownSession)> = found.collect();
     found.sort_by_key(|(path, one)| (Reverse(&one.when), *path));
     found.truncate(most);
     if with.is_json() {
-        let lines = found.iter().map(|(path, one)| {
-            let line = json!({
-                "name": path, "title": one.title, "project": one.project, "when": one.when,
-                "steps": one.steps, "used": one.used,
-            });
-            format!("{line}\n")
-        });
+        let lines = found
+            .iter()
+            .map(|(path, one)| format!("{}\n", one.json(path)));
         return print(&lines.collect::<String>());
     }
     let titles = "when project title steps tokens cost session";

@@ -33,6 +33,7 @@ mod share;
 mod store;
 mod typed;
 mod verify;
+mod view;
 mod words;
 mod write;
 
@@ -125,6 +126,7 @@ commands! {
     Steps(reports::StepsArgs),
     Diff(diff::DiffArgs),
     Blame(diff::BlameArgs),
+    View(view::ViewArgs),
     Select(select::SelectArgs),
     Grep(reports::GrepArgs),
     Top(reports::TopArgs),
@@ -148,6 +150,7 @@ commands! {
     Fmt(selector::FmtArgs),
     Completions(fields::CompletionsArgs),
     Man(ManArgs),
+    Serve(view::ServeArgs),
 }
 
 /// How is a command used? Prints its manual page, or that of the program.
@@ -208,7 +211,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         limits: Limits {
             max_input: cli.max_input,
         },
-        #[cfg(feature = "mcp")]
+        #[cfg(any(feature = "mcp", feature = "view"))]
         timeout: cli.timeout,
     };
     let (json, color) = (with.is_json(), cli.color);

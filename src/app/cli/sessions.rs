@@ -573,7 +573,8 @@ pub(super) fn or_newest(names: &[String], limits: Limits) -> Result<Vec<String>,
         let all = some.iter().zip(known.of(some));
         for (file, sessions) in all {
             progress.step();
-            if let [one] = &*sessions {
+            let own: Vec<_> = sessions.iter().filter(|one| !one.belongs).collect();
+            if let [one] = own[..] {
                 newest = newest.or(Some(file));
                 let project = one.project.as_ref().map(PathBuf::from);
                 of_here = of_here.or((project.as_ref() == Some(&here)).then_some(file));

@@ -2,6 +2,7 @@
 
 use crate::budget::{CacheError, CacheFault};
 use crate::history::{LoadError, LoadFailure};
+use crate::render::RenderError;
 use crate::support::cancel::Cancelled;
 use crate::support::diag::{Code, ColorChoice, Error};
 use crate::support::table::{Paint, Tint};
@@ -309,6 +310,13 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::in_session(error, None)
+    }
+}
+
+impl From<RenderError> for Failure {
+    fn from(error: RenderError) -> Self {
+        let help = error.help().unwrap_or_default().to_owned();
+        Self::plain(Exit::Input, error.to_string()).with_help(help)
     }
 }
 

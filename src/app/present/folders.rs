@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// A file, and what its sessions are named after.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct LogSource {
     pub(crate) path: String,
     pub(crate) stem: String,
@@ -161,11 +161,15 @@ pub(crate) fn logs_of_machine() -> Result<Vec<LogSource>, Failure> {
 /// The logs of this machine, the one written last first.
 pub(crate) fn newest_logs() -> Result<Vec<LogSource>, Failure> {
     let mut files = logs_of_machine()?;
+    sort_newest_first(&mut files);
+    Ok(files)
+}
+
+pub(crate) fn sort_newest_first(files: &mut [LogSource]) {
     files.sort_by_cached_key(|file| {
         let written = std::fs::metadata(&file.path).and_then(|data| data.modified());
         (Reverse(written.ok()), file.path.clone())
     });
-    Ok(files)
 }
 
 /// The size of a log and when it changed last; of one in several files, of all of them.

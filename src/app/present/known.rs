@@ -4,13 +4,14 @@
 //! were, and only for the program that wrote it. The file may be deleted, and one that cannot be read or written is left
 //! out. This file must not know how sessions are listed.
 
+use super::failure::Failure;
 use super::folders::LogSource;
-use super::sessions::{FileContents, open_or_logs, session_of};
+use super::sessions::{FileContents, in_folder, open_or_logs, session_of};
 use super::stores::about_of;
 use crate::history::Session;
 use crate::inspect::{Prices, Usage, UsageBy, time_of};
 use crate::logs::file::output;
-use crate::logs::is_opencode;
+use crate::logs::{ImportedSession, is_opencode, is_storage};
 use crate::tree::Limits;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -23,11 +24,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// A session of a log, but not one that belongs to another.
-#[derive(Serialize, Deserialize)]
+/// A session of a log.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct KnownSession {
+    /// What names it in the log; `None` of the one that the log is.
+    pub(crate) part: Option<String>,
+    /// Whether it belongs to another: a branch or a subagent.
+    pub(crate) belongs: bool,
     pub(crate) title: Option<String>,
     pub(crate) project: Option<String>,
+    pub(crate) agent: Option<String>,
+    pub(crate) model: Option<String>,
     pub(crate) when: Option<String>,
     pub(crate) steps: usize,
     /// Tokens in and out.
@@ -37,7 +44,7 @@ pub(crate) struct KnownSession {
     pub(crate) used: Value,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct KnownLog {
     state: String,
     sessions: Arc<[KnownSession]>,
@@ -49,12 +56,23 @@ struct Cache {
     logs: HashMap<String, KnownLog>,
 }
 
+#[derive(Debug)]
 pub(crate) struct KnownLogs {
     /// What was in the file.
     old: HashMap<String, KnownLog>,
     /// What was asked for, of logs that can be known.
     new: HashMap<String, KnownLog>,
     limits: Limits,
+}
+
+impl KnownSession {
+    /// A line of `pactql sessions --json` (INSPECT §4).
+    pub(crate) fn json(&self, name: &str) -> Value {
+        json!({
+            "name": name, "title": self.title, "project": self.project, "agent": self.agent, "model": self.model,
+            "when": self.when, "steps": self.steps, "used": self.used,
+        })
+    }
 }
 
 impl KnownLogs {
@@ -73,7 +91,10 @@ impl KnownLogs {
     pub(crate) fn of(&mut self, files: &[LogSource]) -> Vec<Arc<[KnownSession]>> {
         let found = files.par_iter().map(|file| {
             let state = state_of(Path::new(&file.path));
-            let known = self.old.get(&file.path);
+            let known = self
+                .new
+                .get(&file.path)
+                .or_else(|| self.old.get(&file.path));
             let known = known.filter(|known| Some(&known.state) == state.as_ref());
             match known {
                 Some(known) => (state, Arc::clone(&known.sessions)),
@@ -93,29 +114,25 @@ impl KnownLogs {
     }
 
     /// Writes what is known for the next time; `all` are the logs that there are.
-    pub(crate) fn keep(self, all: &[LogSource]) {
-        let Self {
-            mut old,
-            new,
-            limits,
-        } = self;
+    pub(crate) fn keep(&mut self, all: &[LogSource]) {
+        let Self { old, new, limits } = self;
         let is_known = |(path, log): (&String, &KnownLog)| {
             old.get(path).is_some_and(|known| known.state == log.state)
         };
         let Some(place) = place().filter(|_| !new.iter().all(is_known)) else {
             return;
         };
-        old.extend(new);
+        old.extend(new.drain());
         let mut cache = Cache {
-            program: program(limits),
+            program: program(*limits),
             logs: HashMap::new(),
         };
         for file in all {
-            let log = old.remove_entry(&file.path);
-            cache.logs.extend(log);
+            cache.logs.extend(old.remove_entry(&file.path));
         }
         // Without a cache everything works, only later.
         let _ = write(&place, &cache);
+        *old = cache.logs;
     }
 }
 
@@ -130,31 +147,76 @@ fn write(place: &Path, cache: &Cache) -> io::Result<()> {
     output(place, |out| out.write_all(text.as_bytes()))
 }
 
-fn read(file: &LogSource, limits: Limits) -> Vec<KnownSession> {
-    let open = |()| open_or_logs(Path::new(&file.path), limits);
-    let sessions = match file.check().and_then(open) {
-        Ok(FileContents::Session(session)) => vec![session],
-        Ok(FileContents::Log(logs, _)) => {
-            let own = logs.iter().filter(|log| log.parent.is_none());
-            own.filter_map(|log| session_of(log).ok()).collect()
-        }
-        _ => Vec::new(),
-    };
-    let known = sessions.iter().filter_map(|session| known(file, session));
-    known.collect()
+/// A session of a log, and what it is there.
+#[derive(Debug)]
+pub(crate) struct LogSession {
+    /// As of [`KnownSession`].
+    pub(crate) part: Option<String>,
+    pub(crate) belongs: bool,
+    pub(crate) session: Arc<Session>,
 }
 
-fn known(file: &LogSource, session: &Session) -> Option<KnownSession> {
+/// The sessions of a log, branches and subagents last; or the session that a file or a directory of documents is.
+///
+/// # Errors
+/// It is neither, or cannot be read.
+pub(crate) fn sessions_of(file: &LogSource, limits: Limits) -> Result<Vec<LogSession>, Failure> {
+    file.check()?;
+    let path = Path::new(&file.path);
+    let contents = if path.is_dir() && !is_opencode(path) && !is_storage(path) {
+        open_or_logs(path, limits)
+    } else {
+        in_folder(path, limits)
+    };
+    let mut logs = match contents? {
+        FileContents::Session(session) => {
+            return Ok(vec![LogSession {
+                part: None,
+                belongs: false,
+                session: Arc::new(session),
+            }]);
+        }
+        FileContents::Neither(failure) => return Err(failure),
+        FileContents::Log(logs, _) => logs,
+    };
+    let belongs = |log: &ImportedSession| {
+        let name = log.name.as_deref().unwrap_or_default();
+        log.parent.is_some() || name.starts_with(['~', '/'])
+    };
+    logs.sort_by_key(|log| belongs(log));
+    let is_one = logs.get(1).is_none_or(belongs);
+    let sessions = logs.iter().enumerate().map(|(at, log)| {
+        Ok(LogSession {
+            part: log.name.clone().filter(|_| at > 0 || !is_one),
+            belongs: belongs(log),
+            session: Arc::new(session_of(log)?),
+        })
+    });
+    sessions.collect()
+}
+
+fn read(file: &LogSource, limits: Limits) -> Vec<KnownSession> {
+    let sessions = sessions_of(file, limits).unwrap_or_default();
+    sessions.iter().filter_map(|log| known(file, log)).collect()
+}
+
+fn known(file: &LogSource, log: &LogSession) -> Option<KnownSession> {
+    let session = &log.session;
     let mut usage = Usage::new(UsageBy::Session, Prices::default());
     usage.add(&file.path, session).ok()?;
     let used = usage.total;
     let history = session.history();
     let newest = history.latest();
-    let [title, project, ..] = about_of(newest.and_then(|newest| newest.meta().value("meta")));
+    let [title, project, agent, model] =
+        about_of(newest.and_then(|newest| newest.meta().value("meta")));
     let has_price = used.requests > used.unpriced + used.uncounted;
     Some(KnownSession {
+        part: log.part.clone(),
+        belongs: log.belongs,
         title,
         project,
+        agent,
+        model,
         when: newest.and_then(|newest| time_of(newest)),
         steps: history.committed().len(),
         tokens: used.input_tokens.saturating_add(used.output_tokens),

@@ -367,18 +367,23 @@ pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapsho
     })
 }
 
+/// The address of a committed snapshot as a selector has it.
+pub(crate) fn address(text: &str) -> String {
+    let digits = text.starts_with(|first: char| first.is_ascii_digit());
+    match text {
+        "latest" => "@t0".to_owned(),
+        _ if digits => format!("@c{text}"),
+        _ if text.starts_with('@') => text.to_owned(),
+        _ => format!("@{text}"),
+    }
+}
+
 /// Parses the address of a snapshot, whose `@` may be left out, a cycle alone, `latest` or `working`.
 pub(crate) fn place(text: &str) -> Result<At, Failure> {
     if text == "working" {
         return Ok(At::Working);
     }
-    let digits = text.starts_with(|first: char| first.is_ascii_digit());
-    let address = match text {
-        "latest" => "@t0".to_owned(),
-        _ if digits => format!("@c{text}"),
-        _ => text.to_owned(),
-    };
-    address.parse().map(At::Committed).map_err(|_| {
+    address(text).parse().map(At::Committed).map_err(|_| {
         let failure = Failure::value(format!(
             "expected the address of a snapshot, found `{text}`"
         ));

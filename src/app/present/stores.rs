@@ -35,6 +35,9 @@ pub(crate) enum Which<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
+    /// Sessions are read again and again.
+    #[cfg(feature = "view")]
+    Serve,
     /// Also a file that was cut off.
     Damaged,
     Write,
@@ -264,6 +267,8 @@ pub(crate) fn open(store: &str, access: Access) -> Result<Store, Failure> {
     let builder = match access {
         // A command reads a session once.
         Access::Read => builder.read_only().memory(READ_MEMORY),
+        #[cfg(feature = "view")]
+        Access::Serve => builder.read_only(),
         Access::Damaged => builder.damaged().memory(READ_MEMORY),
         Access::Write => builder.must_exist(),
         Access::Create => builder,

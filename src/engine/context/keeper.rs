@@ -6,6 +6,8 @@ use std::fmt::Debug;
 use super::Context;
 use crate::history::Attempts;
 use crate::index::Snapshot;
+#[cfg(feature = "view")]
+use crate::runtime::DoneRequest;
 use crate::runtime::{Memory, PreparedCommit};
 use crate::support::diag::Error;
 
@@ -50,6 +52,18 @@ impl Context {
         self.keep(older, newer, beside)
     }
 
+    /// The request of this key, if the session remembers that it was done.
+    #[cfg(feature = "view")]
+    pub(crate) fn done(&self, key: &str) -> Option<&DoneRequest> {
+        self.workspace.done.iter().find(|done| done.key == key)
+    }
+
+    /// Notes a request with what it has changed, to be kept by the next save or commit. A commit sets the answer if it is empty.
+    #[cfg(feature = "view")]
+    pub(crate) fn note_done(&mut self, request: DoneRequest) {
+        self.workspace.note_done(request);
+    }
+
     pub(crate) fn keep_in(&mut self, keeper: Box<dyn CommitKeeper>) {
         self.keeper = Some(keeper);
     }
@@ -71,7 +85,13 @@ impl Context {
     }
 
     pub(crate) fn beside_commit(&self, prepared: &PreparedCommit) -> Beside {
-        self.beside(&self.workspace.memory_after_commit(), prepared.retired())
+        let mut memory = self.workspace.memory_after_commit();
+        if let Some(done) = memory.done.last_mut()
+            && done.answer.is_empty()
+        {
+            done.answer = serde_json::json!(prepared.commit()).to_string();
+        }
+        self.beside(&memory, prepared.retired())
     }
 
     fn beside(&self, memory: &Memory, retired: Vec<String>) -> Beside {

@@ -6,6 +6,8 @@ use crate::store::write::process;
 use crate::support::cancel;
 use crate::support::diag::Code;
 use crate::tree::timestamp::rfc3339_of_nanos;
+#[cfg(feature = "view")]
+use {crate::store::Store, crate::support::diag::Error};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Lease {
@@ -51,6 +53,18 @@ pub(crate) fn end(database: &mut dyn Database, session: i64) -> Result<()> {
         &[session.into(), "an erasure".into()],
     )?;
     Ok(())
+}
+
+#[cfg(feature = "view")]
+impl Store {
+    /// How often a session was opened to be written: a number that says of a writer whether another came between.
+    pub(crate) fn fence(&self, name: &str) -> std::result::Result<i64, Error> {
+        let fence = self.core.read_once(|database| {
+            let sql = "select fence from lease where session_id = (select session_id from session where name = ?1)";
+            one_int(database, sql, &[name.into()])
+        })?;
+        Ok(fence.unwrap_or(0))
+    }
 }
 
 impl Lease {

@@ -1,0 +1,187 @@
+//! `pactql view` and `pactql serve`: the page in a browser, and the HTTP interface behind it.
+
+use super::command::{Invocation, RunCommand};
+use crate::app::present::{Exit, Failure};
+use clap::{Args, ValueEnum};
+use std::net::{IpAddr, SocketAddr};
+
+/// What did the models see, step by step? Opens a page in the browser, which follows what grows.
+///
+/// The page is served on this machine alone, and its address has a random token. It asks for nothing from
+/// anywhere else. Ctrl-C ends it. `pactql share --html` writes the same page of one session as a file.
+#[derive(Args, Debug)]
+pub(super) struct ViewArgs {
+    /// Stores, files, folders of logs or `STORE#glob` [default: the logs of this machine's agents].
+    #[arg(value_name = "WHERE")]
+    places: Vec<String>,
+    /// Print the address, and open no browser.
+    #[arg(long)]
+    no_open: bool,
+    #[command(flatten)]
+    listen: ListenArgs,
+}
+
+/// Serve sessions to programs and browsers: the page of `view`, and answers over HTTP as JSON.
+///
+/// Without options only this machine is answered, and the token that is printed is needed. `--openapi` prints what can be
+/// asked; each answer is that of a command with --json. With --timeout, an answer may take this long [default: 30s].
+#[derive(Args, Debug)]
+pub(super) struct ServeArgs {
+    /// Stores, files or folders of logs [default: the logs of this machine's agents].
+    #[arg(value_name = "STORE")]
+    places: Vec<String>,
+    /// Let clients write sessions of the stores: append, reply, commit, attempts.
+    #[arg(long)]
+    write: bool,
+    /// Print the OpenAPI document of the interface, and serve nothing.
+    #[arg(long, conflicts_with_all = ["write", "places"])]
+    openapi: bool,
+    #[command(flatten)]
+    listen: ListenArgs,
+}
+
+#[derive(Args, Debug)]
+struct ListenArgs {
+    /// The port [default: a free one].
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    port: u16,
+    /// The address to listen on, which other machines reach if it is not of this one alone. It needs --token-file. Connections
+    /// are not encrypted: put a proxy with TLS before it.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    listen: IpAddr,
+    /// The file with the token, of at least 16 characters, which no other user may read [default: a random token].
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<String>,
+    /// Another name, with its port, by which clients ask for the server, such as that of a proxy; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// What is logged on standard error.
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = LogLevel::Warn)]
+    log: LogLevel,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogLevel {
+    Off,
+    Warn,
+    Info,
+    Debug,
+}
+
+impl RunCommand for ViewArgs {
+    fn answers_calls(&self) -> bool {
+        true
+    }
+
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        serve(&self.places, false, !self.no_open, &self.listen, with)
+    }
+}
+
+impl RunCommand for ServeArgs {
+    fn answers_calls(&self) -> bool {
+        true
+    }
+
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        #[cfg(feature = "view")]
+        if self.openapi {
+            return super::command::print(&(crate::app::serve::openapi() + "\n"));
+        }
+        serve(&self.places, self.write, false, &self.listen, with)
+    }
+}
+
+#[cfg(feature = "view")]
+fn serve(
+    places: &[String],
+    write: bool,
+    open: bool,
+    listen: &ListenArgs,
+    with: &Invocation,
+) -> Result<Exit, Failure> {
+    use super::command::{print_as, say};
+    use crate::app::serve;
+    use std::time::Duration;
+    use tracing_subscriber::filter::LevelFilter;
+
+    let token = match &listen.token_file {
+        Some(file) => serve::read_token(file)?,
+        None if listen.listen.is_loopback() => serve::new_token()?,
+        None => {
+            let message = format!(
+                "other machines reach {}, so it needs `--token-file`",
+                listen.listen
+            );
+            return Err(Failure::usage(message).with_help(
+                "(umask 077; openssl rand -base64 32 > token), then --token-file token",
+            ));
+        }
+    };
+    let level = match listen.log {
+        LogLevel::Off => LevelFilter::OFF,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+    };
+    let log = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_ansi(false);
+    // A process that has this program inside may have a log of its own.
+    let _ = log.with_writer(std::io::stderr).try_init();
+    let options = serve::ServeOptions {
+        listen: SocketAddr::new(listen.listen, listen.port),
+        token,
+        hosts: listen.host.clone(),
+        timeout: with.timeout.unwrap_or(Duration::from_secs(30)),
+    };
+    let places = serve::Places::new(places, with.limits, write)?;
+    let interrupt = super::follow::Interrupt::watch()?;
+    serve::serve(places, &options, interrupt.flag(), |url| {
+        print_as(with.is_json(), &serde_json::json!({ "url": url }), || {
+            format!("{url}\n")
+        })?;
+        if open && !is_opened(url) {
+            say("note: no browser was opened; open the address above\n");
+        }
+        Ok(())
+    })?;
+    Ok(Exit::Ok)
+}
+
+/// Opens an address with the program that the system has for it.
+#[cfg(feature = "view")]
+fn is_opened(url: &str) -> bool {
+    use std::process::{Command, Stdio};
+    let (program, first) = if cfg!(target_os = "macos") {
+        ("open", None)
+    } else if cfg!(windows) {
+        ("rundll32", Some("url.dll,FileProtocolHandler"))
+    } else {
+        ("xdg-open", None)
+    };
+    let mut command = Command::new(program);
+    command.args(first).arg(url);
+    let quiet = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let Ok(mut child) = quiet.spawn() else {
+        return false;
+    };
+    // A browser may run as long as this program.
+    let _ = std::thread::Builder::new().spawn(move || child.wait());
+    true
+}
+
+#[cfg(not(feature = "view"))]
+fn serve(_: &[String], _: bool, _: bool, _: &ListenArgs, _: &Invocation) -> Result<Exit, Failure> {
+    Err(Failure::usage(
+        "this build has no page: install with `--features view`",
+    ))
+}

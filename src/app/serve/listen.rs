@@ -1,0 +1,221 @@
+//! The port, connections and their limits, and the end.
+
+use super::events::Hub;
+use super::guard::Guard;
+use super::places::Places;
+use super::routes::{App, router};
+use crate::app::present::{Exit, Failure};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// What a server is to be.
+#[derive(Clone, Debug)]
+pub(crate) struct ServeOptions {
+    pub(crate) listen: SocketAddr,
+    pub(crate) token: String,
+    /// Names by which clients ask for it, besides its address.
+    pub(crate) hosts: Vec<String>,
+    /// How long an answer may take.
+    pub(crate) timeout: Duration,
+}
+
+/// The most open connections; others wait to be accepted.
+const CONNECTIONS: usize = 1024;
+
+/// How long a client may take to send the header of a request, also the next one.
+const HEADER_TIME: Duration = Duration::from_secs(10);
+
+/// How long a client may not read what it is sent.
+const WRITE_TIME: Duration = Duration::from_secs(30);
+
+/// How long requests have to be answered when the server ends.
+const GRACE: Duration = Duration::from_secs(5);
+
+const HEADER_BYTES: usize = 64 << 10;
+
+/// How often it is asked whether to end.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Serves until `stop` is set. `started` gets the address with the token when the port is open.
+///
+/// # Errors
+/// The port cannot be opened; those of `started`.
+pub(crate) fn serve(
+    places: Places,
+    options: &ServeOptions,
+    stop: &Arc<AtomicBool>,
+    started: impl FnOnce(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(|error| Failure::internal(error.to_string()))?;
+    let outcome = runtime.block_on(async {
+        let failed = |error| Failure::plain(Exit::Io, format!("{}: {error}", options.listen));
+        let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let hosts = hosts(address, &options.hosts);
+        let shown = hosts.first().cloned().unwrap_or_default();
+        let guard = Guard::new(&options.token, address.port(), hosts);
+        let app = Arc::new(App::new(places, guard, options.timeout));
+        started(&format!("http://{shown}/?token={}", options.token))?;
+        accept(&listener, &app, stop).await;
+        Ok(())
+    });
+    // No caller waits for answers that are still being made.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// What a `Host` may be.
+fn hosts(address: SocketAddr, names: &[String]) -> Vec<String> {
+    let port = address.port();
+    let mut hosts = vec![address.to_string()];
+    if address.ip().is_loopback() {
+        let own = ["127.0.0.1", "localhost", "[::1]"];
+        hosts.extend(own.map(|name| format!("{name}:{port}")));
+    }
+    if port == 80 {
+        hosts.push(match address.ip() {
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+        });
+    }
+    hosts.extend(names.iter().cloned());
+    hosts
+}
+
+async fn accept(listener: &TcpListener, app: &Arc<App>, stop: &AtomicBool) {
+    let permits = Arc::new(Semaphore::new(CONNECTIONS));
+    let graceful = GracefulShutdown::new();
+    let mut server = http1::Builder::new();
+    server
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_buf_size(HEADER_BYTES);
+    let service = TowerToHyperService::new(router(Arc::clone(app)));
+    let watcher = Hub::watch(app);
+    let mut stopped = pin!(async {
+        while !stop.load(Ordering::Relaxed) {
+            tokio::time::sleep(TICK).await;
+        }
+    });
+    loop {
+        let accepted = async {
+            let permit = Arc::clone(&permits).acquire_owned().await;
+            (permit, listener.accept().await)
+        };
+        let (permit, accepted) = tokio::select! {
+            biased;
+            () = &mut stopped => break,
+            accepted = accepted => accepted,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Such as too many open files: others may be closed soon.
+                tracing::warn!(%error, "a connection was not accepted");
+                tokio::time::sleep(TICK).await;
+                continue;
+            }
+        };
+        let io = TokioIo::new(TimedStream::new(stream));
+        let connection = graceful.watch(server.serve_connection(io, service.clone()));
+        let app = Arc::clone(app);
+        tokio::spawn(async move {
+            let _open = app.metrics.connections.enter();
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection ended");
+            }
+            drop(permit);
+        });
+    }
+    // Streams of events end, and requests are answered.
+    drop(watcher);
+    app.hub.end();
+    tracing::info!("ending");
+    let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
+}
+
+/// A connection that is closed when its client does not read.
+struct TimedStream {
+    stream: TcpStream,
+    /// When a write that waits has waited too long.
+    late: Option<Pin<Box<Sleep>>>,
+}
+
+impl TimedStream {
+    fn new(stream: TcpStream) -> Self {
+        // An answer is written whole, so waiting for more only costs time.
+        let _ = stream.set_nodelay(true);
+        Self { stream, late: None }
+    }
+
+    fn timed<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        polled: Poll<std::io::Result<T>>,
+    ) -> Poll<std::io::Result<T>> {
+        if polled.is_ready() {
+            self.late = None;
+            return polled;
+        }
+        let late = self
+            .late
+            .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + WRITE_TIME)));
+        match late.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(std::io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for TimedStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for TimedStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.timed(context, polled)
+    }
+
+    fn poll_flush(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_flush(context);
+        self.timed(context, polled)
+    }
+
+    fn poll_shutdown(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.timed(context, polled)
+    }
+}

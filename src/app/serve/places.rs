@@ -1,0 +1,406 @@
+//! Where the sessions are that a server shows: stores, files, folders, or the logs of this machine's agents.
+//!
+//! A client names a session as the list does, and nothing else: of a file its path, and behind a `#` the name of a further
+//! session in it; of a store its name, with the store before it if there may be several. A path that is not in the list is
+//! no session, so a client reads no other file.
+
+use crate::app::calls::arguments::Arguments;
+use crate::app::calls::kept::Kept;
+use crate::app::calls::{CallAnswer, Engines, SessionSource};
+use crate::app::present::folders::{
+    LogSource, files_of, logs_of_machine, sort_newest_first, state_of,
+};
+use crate::app::present::known::{KnownLogs, LogSession, sessions_of};
+use crate::app::present::stores::{
+    self, Access, StoreAddress, about, session_json, without_passwords,
+};
+use crate::app::present::{Exit, Failure};
+use crate::engine::Engine;
+use crate::history::{History, Session};
+use crate::logs::is_opencode;
+use crate::query::ir::Edition;
+use crate::store::Store;
+use crate::support::cancel;
+use crate::tree::{Limits, SourceError};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// The total bytes of the logs whose sessions are kept.
+const KEPT_BYTES: u64 = 512 << 20;
+
+/// Rows of a list, unless the client says otherwise, and the most.
+const ROWS: usize = 100;
+const MOST_ROWS: usize = 1000;
+
+/// How many logs are read at a time for a list.
+const TOGETHER: usize = 32;
+
+#[derive(Debug)]
+pub(crate) struct Places {
+    words: Vec<Place>,
+    engines: Engines,
+    limits: Limits,
+    /// Whether the stores may be written.
+    pub(super) write: bool,
+    /// The stores in folders that are open, by path.
+    stores: Mutex<HashMap<String, Arc<Store>>>,
+    /// The logs that were listed, by path.
+    files: Mutex<HashMap<String, LogSource>>,
+    kept: Kept<FileState, Arc<[LogSession]>>,
+    known: Mutex<KnownLogs>,
+}
+
+type FileState = (u64, SystemTime);
+
+#[derive(Debug)]
+enum Place {
+    Store(StorePlace),
+    File(LogSource),
+    Folder(PathBuf),
+    Machine,
+}
+
+#[derive(Clone, Debug)]
+struct StorePlace {
+    store: Arc<Store>,
+    /// Which of its sessions.
+    glob: String,
+    /// What is before a session's name: nothing if there is only this store.
+    prefix: String,
+}
+
+/// A line of the list, or a log that has some.
+enum Listed {
+    Row(Value),
+    Log(LogSource),
+}
+
+/// A session that a client named.
+enum Named {
+    Stored(Arc<Store>, String),
+    /// A log, and which session of it.
+    InLog(LogSource, Option<String>),
+}
+
+/// A session as it was looked at last.
+#[derive(Default)]
+pub(super) struct SeenSession {
+    state: Option<FileState>,
+    history: Option<Arc<History>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Places {
+    /// What the words of a command line name; without one, the logs of this machine's agents.
+    ///
+    /// # Errors
+    /// A word names nothing; it is a store that cannot be opened; `write`, and no word is a store.
+    pub(crate) fn new(words: &[String], limits: Limits, write: bool) -> Result<Self, Failure> {
+        let mut places = Vec::new();
+        for word in words {
+            places.push(if let Some(address) = StoreAddress::parse(word) {
+                let access = if write { Access::Write } else { Access::Serve };
+                let shown = without_passwords(address.store);
+                Place::Store(StorePlace {
+                    store: Arc::new(stores::open(address.store, access)?),
+                    glob: address.glob().to_owned(),
+                    prefix: if words.len() > 1 {
+                        format!("{shown}#")
+                    } else {
+                        String::new()
+                    },
+                })
+            } else if !Path::new(word).exists() {
+                return Err(SourceError::Missing(PathBuf::from(word)).into());
+            } else if !is_opencode(Path::new(word)) && files_of(word, limits)?.is_some() {
+                Place::Folder(PathBuf::from(word))
+            } else {
+                Place::File(LogSource::new(word))
+            });
+        }
+        if words.is_empty() {
+            logs_of_machine()?;
+            places.push(Place::Machine);
+        }
+        if write && !places.iter().any(|place| matches!(place, Place::Store(_))) {
+            return Err(
+                Failure::usage("`--write` changes sessions of a store, and none is named")
+                    .with_help("pactql serve STORE.db --write"),
+            );
+        }
+        Ok(Self {
+            words: places,
+            engines: Engines::new(),
+            limits,
+            write,
+            stores: Mutex::default(),
+            files: Mutex::default(),
+            kept: Kept::new(KEPT_BYTES),
+            known: Mutex::new(KnownLogs::new(limits)),
+        })
+    }
+
+    /// The stores and the logs that there are now, the log written last first.
+    fn look(&self) -> Result<(Vec<StorePlace>, Vec<LogSource>), Failure> {
+        let (mut stores, mut logs) = (Vec::new(), Vec::new());
+        for place in &self.words {
+            match place {
+                Place::Store(place) => stores.push(place.clone()),
+                Place::File(file) => logs.push(file.clone()),
+                Place::Folder(folder) => logs.extend(LogSource::below(folder)?),
+                Place::Machine => logs.extend(logs_of_machine()?),
+            }
+        }
+        logs.retain(|file| {
+            if StoreAddress::parse(&file.path).is_none() {
+                return true;
+            }
+            stores.extend(self.store_in_folder(&file.path));
+            false
+        });
+        sort_newest_first(&mut logs);
+        let named = logs.iter().map(|file| (file.path.clone(), file.clone()));
+        *lock(&self.files) = named.collect();
+        Ok((stores, logs))
+    }
+
+    /// A store that a folder has; `None` of a file that is not one.
+    fn store_in_folder(&self, path: &str) -> Option<StorePlace> {
+        let mut open = lock(&self.stores);
+        let store = match open.get(path) {
+            Some(store) => Arc::clone(store),
+            None => {
+                let store = Arc::new(stores::open(path, Access::Serve).ok()?);
+                open.insert(path.to_owned(), Arc::clone(&store));
+                store
+            }
+        };
+        Some(StorePlace {
+            store,
+            glob: String::new(),
+            prefix: format!("{path}#"),
+        })
+    }
+
+    /// `GET /api/sessions`: the rows from a place in the list on, with the place of the rest.
+    pub(super) fn list(&self, arguments: &Arguments) -> Result<CallAnswer, Failure> {
+        let search = arguments.text("search").unwrap_or_default().to_lowercase();
+        let words: Vec<&str> = search.split_whitespace().collect();
+        let limit = arguments.size("limit").unwrap_or(ROWS).min(MOST_ROWS);
+        let from = match arguments.text("cursor").map(str::parse::<usize>) {
+            None => 0,
+            Some(Ok(from)) => from,
+            Some(Err(_)) => return Err(Failure::value("the cursor is not of this list")),
+        };
+        let (stores, logs) = self.look()?;
+        let mut listed = Vec::new();
+        for place in &stores {
+            // Both in byte order of names.
+            let metas = place.store.metas(&place.glob)?;
+            for mut info in place.store.sessions(&place.glob)? {
+                let about = about(&info.name, &metas);
+                info.name.insert_str(0, &place.prefix);
+                listed.push(Listed::Row(session_json(&info, &about)));
+            }
+        }
+        listed.extend(logs.iter().cloned().map(Listed::Log));
+        let (mut rows, mut next) = (Vec::new(), from.min(listed.len()));
+        while next < listed.len() && rows.len() < limit {
+            cancel::check()?;
+            let some = &listed[next..listed.len().min(next + TOGETHER)];
+            for found in self.rows(some) {
+                if rows.len() >= limit {
+                    break;
+                }
+                next += 1;
+                rows.extend(found.into_iter().filter(|row| has_all(row, &words)));
+            }
+        }
+        if self
+            .words
+            .iter()
+            .any(|place| matches!(place, Place::Machine))
+        {
+            lock(&self.known).keep(&logs);
+        }
+        let total = listed.len();
+        let next = (next < total).then(|| next.to_string());
+        let answer = json!({"sessions": rows, "next": next, "total": total, "write": self.write});
+        Ok(answer.to_string().into())
+    }
+
+    /// The rows of each.
+    fn rows(&self, listed: &[Listed]) -> Vec<Vec<Value>> {
+        let logs = listed.iter().filter_map(|one| match one {
+            Listed::Log(file) => Some(file.clone()),
+            Listed::Row(_) => None,
+        });
+        let logs: Vec<LogSource> = logs.collect();
+        let mut known = lock(&self.known).of(&logs).into_iter();
+        let rows = listed.iter().map(|one| match one {
+            Listed::Row(row) => vec![row.clone()],
+            Listed::Log(file) => {
+                let known = known.next();
+                let sessions = known.iter().flat_map(|sessions| sessions.iter());
+                let row = |one: &crate::app::present::known::KnownSession| match &one.part {
+                    None => one.json(&file.path),
+                    Some(part) => one.json(&format!("{}#{part}", file.path)),
+                };
+                sessions.map(row).collect()
+            }
+        });
+        rows.collect()
+    }
+
+    /// What a client's name means.
+    fn find(&self, name: &str) -> Result<Named, Failure> {
+        if let Some(found) = self.find_listed(name)? {
+            return Ok(found);
+        }
+        // It may have come since.
+        self.look()?;
+        let missing = || {
+            let failure = Failure::plain(Exit::Missing, "there is no session of this name here");
+            failure.with_help("`/api/sessions` lists the names")
+        };
+        self.find_listed(name)?.ok_or_else(missing)
+    }
+
+    fn find_listed(&self, name: &str) -> Result<Option<Named>, Failure> {
+        let words = self.words.iter().filter_map(|place| match place {
+            Place::Store(place) => Some(place.clone()),
+            _ => None,
+        });
+        let in_folders = lock(&self.stores);
+        let in_folders = in_folders.iter().map(|(path, store)| StorePlace {
+            store: Arc::clone(store),
+            glob: String::new(),
+            prefix: format!("{path}#"),
+        });
+        for place in words.chain(in_folders.collect::<Vec<_>>()) {
+            let Some(name) = name.strip_prefix(&place.prefix) else {
+                continue;
+            };
+            if place.glob.is_empty()
+                || place
+                    .store
+                    .names(&place.glob)?
+                    .iter()
+                    .any(|one| one == name)
+            {
+                return Ok(Some(Named::Stored(place.store, name.to_owned())));
+            }
+        }
+        let files = lock(&self.files);
+        let whole = files.get(name).map(|file| (file, None));
+        let parts = name.rmatch_indices('#');
+        let mut parts =
+            parts.filter_map(|(at, _)| Some((files.get(&name[..at])?, Some(&name[at + 1..]))));
+        let found = whole.or_else(|| parts.next());
+        Ok(found.map(|(file, part)| Named::InLog(file.clone(), part.map(str::to_owned))))
+    }
+
+    /// The store of a session that may be written, and its name there.
+    ///
+    /// # Errors
+    /// There is no such session; it is not of a store; nothing may be written here.
+    pub(super) fn stored(&self, name: &str) -> Result<(Arc<Store>, String), Failure> {
+        match self.find(name)? {
+            Named::Stored(store, name) if self.write => Ok((store, name)),
+            _ => Err(
+                Failure::coded("E_READ_ONLY", Exit::Missing, "nothing is written here").with_help(
+                    "`pactql serve STORE.db --write` lets sessions of the store be written",
+                ),
+            ),
+        }
+    }
+
+    fn in_log(&self, file: &LogSource, part: Option<&str>) -> Result<Arc<Session>, Failure> {
+        let path = PathBuf::from(&file.path);
+        let state = || {
+            let state = state_of(&path).map_err(|error| Failure::file(&file.path, &error))?;
+            Ok((state, state.0))
+        };
+        let sessions = self.kept.get(&path, state, |_| {
+            sessions_of(file, self.limits).map(Arc::from)
+        })?;
+        let mut sessions = sessions.iter();
+        let session = sessions.find(|one| one.part.as_deref() == part);
+        let none = || Failure::plain(Exit::Missing, "the log has no session of this name");
+        Ok(Arc::clone(&session.ok_or_else(none)?.session))
+    }
+
+    /// The session, if it is another than it was.
+    pub(super) fn grown(
+        &self,
+        name: &str,
+        seen: &mut SeenSession,
+    ) -> Result<Option<Arc<Session>>, Failure> {
+        let session = match self.find(name)? {
+            Named::Stored(store, name) => store.session(&name)?,
+            Named::InLog(file, part) => {
+                let state = state_of(Path::new(&file.path)).ok();
+                if state.is_some() && state == seen.state {
+                    return Ok(None);
+                }
+                let session = self.in_log(&file, part.as_deref())?;
+                seen.state = state;
+                session
+            }
+        };
+        let history = session.history();
+        let is_same = |before: &Arc<History>| Arc::ptr_eq(before, &history);
+        let grown = !seen.history.as_ref().is_some_and(is_same);
+        seen.history = Some(history);
+        Ok(grown.then_some(session))
+    }
+
+    /// A number that is another when the list is, and how many lines the list has.
+    pub(super) fn mark(&self) -> Result<(u64, usize), Failure> {
+        let mut hasher = DefaultHasher::new();
+        let (stores, logs) = self.look()?;
+        let mut total = logs.len();
+        for place in stores {
+            for info in place.store.sessions(&place.glob)? {
+                total += 1;
+                let written = (info.snapshots, info.working, info.committed_at_ns);
+                (place.prefix.as_str(), info.name, written).hash(&mut hasher);
+            }
+        }
+        for file in logs {
+            let state: io::Result<FileState> = state_of(Path::new(&file.path));
+            (file.path, state.ok()).hash(&mut hasher);
+        }
+        Ok((hasher.finish(), total))
+    }
+}
+
+impl SessionSource for Places {
+    fn engine(&self, edition: Edition) -> Result<&Engine, Failure> {
+        self.engines.get(edition)
+    }
+
+    fn session(&self, name: &str) -> Result<Arc<Session>, Failure> {
+        match self.find(name)? {
+            Named::Stored(store, name) => Ok(store.session(&name)?),
+            Named::InLog(file, part) => self.in_log(&file, part.as_deref()),
+        }
+    }
+}
+
+/// Whether what a row says of its session has each of some words, which are in lower case.
+fn has_all(row: &Value, words: &[&str]) -> bool {
+    let said = ["name", "title", "project", "agent", "model"];
+    let said = said.map(|name| row[name].as_str().unwrap_or_default().to_lowercase());
+    words
+        .iter()
+        .all(|word| said.iter().any(|said| said.contains(word)))
+}

@@ -1,0 +1,282 @@
+//! Changes of sessions of a store, each done once.
+//!
+//! A client names each request with an `Idempotency-Key`. What was done, and the answer, are kept in the session by the
+//! transaction that makes the change, so a request that is sent again after a lost answer, also to a server that was
+//! started since, gets that answer. A session remembers its last 256 requests.
+//!
+//! Each request takes the session's lease and gives it back. Its fence grows with each writer, and is in the header
+//! `Pactql-Fence` of an answer; a request that has the header is refused if another has written since.
+
+use super::routes::{Answer, App, arguments, body, json};
+use crate::app::calls::TABLE;
+use crate::app::present::{Exit, Failure};
+use crate::engine::{Context, Message, attempted};
+use crate::history::AttemptStatus;
+use crate::render::{Provider, Source, request as request_of};
+use crate::runtime::{DoneRequest, NewNode, Policy};
+use crate::support::diag::Code;
+use crate::tree::hash::{hex, text_hash};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
+
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const FENCE: HeaderName = HeaderName::from_static("pactql-fence");
+
+/// Whether the answer is one that was given before.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// One change at a time: writers of one server wait for each other, and are not refused.
+#[derive(Debug, Default)]
+pub(super) struct Writes(Mutex<()>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MessageBody {
+    role: Option<String>,
+    content: Option<String>,
+    #[serde(default)]
+    parts: Vec<Box<RawValue>>,
+}
+
+impl MessageBody {
+    fn message(self, role: &str) -> Result<Message, Failure> {
+        let mut message = Message::new(self.role.as_deref().unwrap_or(role));
+        if let Some(content) = &self.content {
+            message = message.text(content);
+        }
+        for part in self.parts {
+            message = message.part(NewNode::json(part.get())?);
+        }
+        Ok(message)
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct CommitBody {
+    window: Option<u32>,
+    protect: Option<u32>,
+    prune_tokens: Option<u64>,
+    prune_nodes: Option<u64>,
+}
+
+impl CommitBody {
+    fn policy(&self) -> Policy {
+        use crate::runtime::{Measure, Scope};
+        let mut policy = Policy::new().protect(self.protect.unwrap_or(1));
+        if let Some(turns) = self.window {
+            policy = policy.window(turns);
+        }
+        let limits = [
+            (Measure::Tokens, self.prune_tokens),
+            (Measure::Nodes, self.prune_nodes),
+        ];
+        for (measure, most) in limits {
+            if let Some(most) = most {
+                policy = policy.limit(Scope::Whole, measure, most);
+            }
+        }
+        policy
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+enum AttemptBody {
+    Begin(String),
+    End(Ending),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ending {
+    tokens_in: Option<u64>,
+    tokens_out: Option<u64>,
+    #[serde(default)]
+    canceled: bool,
+    error: Option<String>,
+}
+
+/// A change: what it does with the context, and the answer. A commit saves by itself.
+type Change = Box<dyn FnOnce(&mut Context) -> Result<Value, Failure> + Send>;
+
+pub(super) async fn append(State(app): State<Arc<App>>, request: Request) -> Answer {
+    change(app, request, "append", |body: MessageBody| {
+        let message = body.message("user")?;
+        let change = move |context: &mut Context| Ok(json!(context.append(message)?));
+        Ok((Policy::new(), Box::new(change)))
+    })
+    .await
+}
+
+pub(super) async fn reply(State(app): State<Arc<App>>, request: Request) -> Answer {
+    change(app, request, "reply", |body: MessageBody| {
+        let message = body.message("assistant")?;
+        let change = move |context: &mut Context| Ok(json!(context.reply(message)?));
+        Ok((Policy::new(), Box::new(change)))
+    })
+    .await
+}
+
+pub(super) async fn commit(State(app): State<Arc<App>>, request: Request) -> Answer {
+    change(app, request, "commit", |body: CommitBody| {
+        // It has no answer before it is made.
+        Ok((body.policy(), Box::new(|_: &mut Context| Ok(Value::Null))))
+    })
+    .await
+}
+
+pub(super) async fn attempts(State(app): State<Arc<App>>, request: Request) -> Answer {
+    change(app, request, "attempts", |body: AttemptBody| {
+        let change: Change = match body {
+            AttemptBody::Begin(name) => {
+                let provider = Provider::parse(&name);
+                let provider =
+                    provider.ok_or_else(|| Failure::value(format!("there is no form `{name}`")))?;
+                Box::new(move |context| Ok(json!({"attempt": context.render(provider)?.attempt})))
+            }
+            AttemptBody::End(ending) => Box::new(move |context| {
+                let attempts = context.attempts();
+                let mut running = attempts.iter();
+                let running = running.find(|attempt| attempt.status == AttemptStatus::Running);
+                let id = running.map(|attempt| attempt.attempt_id.clone());
+                match &ending.error {
+                    Some(error) => context.fail_attempt(error)?,
+                    None if ending.canceled => context.cancel_attempt()?,
+                    None => context.complete_attempt(ending.tokens_in, ending.tokens_out)?,
+                }
+                Ok(json!([id]))
+            }),
+        };
+        Ok((Policy::new(), change))
+    })
+    .await
+}
+
+/// A header of one line of visible characters.
+fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Reads a request, and does what it asks for unless it was done before.
+async fn change<B: DeserializeOwned>(
+    app: Arc<App>,
+    request: Request,
+    route: &'static str,
+    change: impl FnOnce(B) -> Result<(Policy, Change), Failure> + Send + 'static,
+) -> Answer {
+    let entry = TABLE[2].iter().find(|entry| entry.name == route);
+    let entry = entry.ok_or_else(|| Failure::internal("the route is not described"))?;
+    let arguments = arguments(entry, request.uri().query())?;
+    let (parts, sent) = request.into_parts();
+    let key = text(&parts.headers, &KEY).unwrap_or_default().to_owned();
+    if key.is_empty() || key.len() > 128 {
+        let failure = Failure::usage(
+            "a change needs the header `Idempotency-Key`, of 1 to 128 visible characters",
+        );
+        return Err(failure
+            .with_help("a new one for each change, and the same one when it is sent again")
+            .into());
+    }
+    let fence = match text(&parts.headers, &FENCE).map(str::parse::<i64>) {
+        None => None,
+        Some(Ok(fence)) => Some(fence),
+        Some(Err(_)) => return Err(Failure::value("`Pactql-Fence` is a whole number").into()),
+    };
+    let sent = body(&parts.headers, sent).await?;
+    let done = app
+        .work(move |app| {
+            let sent = std::str::from_utf8(&sent);
+            let sent = sent.map_err(|_| Failure::value("the body is not UTF-8"))?;
+            let sent = if sent.trim().is_empty() { "{}" } else { sent };
+            let read = serde_json::from_str(sent);
+            let read: B = read.map_err(|error| {
+                Failure::value(format!("the body cannot be read: {error}")).with_help(&*entry.about)
+            })?;
+            let (policy, change) = change(read)?;
+            let _one = app.writes.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let (store, name) = app.places.stored(arguments.needed("session"))?;
+            if !arguments.flag("create") {
+                // A session that is missing would be made.
+                store.session(&name)?;
+            }
+            let before = store.fence(&name)?;
+            let mut context = store.write_with(&name, Context::builder().policy(policy))?;
+            let now = store.fence(&name)?;
+            let hash = hex(&text_hash(&format!("{route} {sent}")));
+            if let Some(done) = context.done(&key) {
+                if done.hash != hash {
+                    let message = "this `Idempotency-Key` was used for another change";
+                    return Err(Failure::coded("E_KEY_REUSED", Exit::Usage, message));
+                }
+                let answer = whole(&context, done.answer.clone())?;
+                return Ok((answer, now, true));
+            }
+            // Between the two looks another may have written.
+            if fence.is_some_and(|fence| fence != before || now != before + 1) {
+                let message = format!("another has written the session: its fence is {before}");
+                return Err(Failure::coded("E_FENCE", Exit::Usage, message)
+                    .with_help("read the session, then send the change with the new fence"));
+            }
+            let answer = change(&mut context)?;
+            let is_commit = answer.is_null();
+            let answer = if is_commit {
+                String::new()
+            } else {
+                answer.to_string()
+            };
+            context.note_done(DoneRequest {
+                key,
+                hash,
+                answer: answer.clone(),
+            });
+            let answer = if is_commit {
+                json!(context.commit()?).to_string()
+            } else {
+                context.save()?;
+                whole(&context, answer)?
+            };
+            Ok((answer, now, false))
+        })
+        .await;
+    let (answer, fence, replayed) = done?;
+    let mut response = json(answer);
+    let headers = response.headers_mut();
+    headers.insert(FENCE, fence.into());
+    if replayed {
+        headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}
+
+/// An answer with the request of an attempt that began: the store has that once.
+fn whole(context: &Context, answer: String) -> Result<String, Failure> {
+    let begun: Value = serde_json::from_str(&answer).unwrap_or_default();
+    let Some(id) = begun["attempt"].as_str() else {
+        return Ok(answer);
+    };
+    let history = context.history();
+    history.fetch_attempts()?;
+    let mut attempts = history.attempts().iter();
+    let provider = attempts.find(|attempt| attempt.attempt_id == id);
+    let provider = provider.and_then(|attempt| Provider::parse(&attempt.provider));
+    let lost = || {
+        Failure::coded(
+            Code::Store.as_str(),
+            Exit::Io,
+            "the attempt is in the store no more",
+        )
+    };
+    let thread = attempted(&history, id).ok_or_else(lost)?;
+    let request = request_of(Source::from(&thread), provider.unwrap_or_default())?;
+    Ok(format!(
+        "{{\"attempt\":{},\"request\":{}}}",
+        json!(id),
+        request.trim_end()
+    ))
+}
