@@ -153,7 +153,7 @@ fn every_command_has_help_with_examples() {
         .flat_map(|line| line.split([' ', ',']))
         .collect();
     let groups = [
-        ("Look", &["show", "steps", "diff", "blame"][..]),
+        ("Look", &["show", "steps", "diff", "blame", "view"][..]),
         (
             "Search",
             &["select", "grep", "top", "explain", "sql", "fields"],
@@ -162,7 +162,7 @@ fn every_command_has_help_with_examples() {
         ("Check", &["assert", "verify"]),
         ("Move", &["import", "export", "render", "share"]),
         ("Keep", &["sessions", "store", "edit"]),
-        ("More", &["context", "fmt", "completions", "man"]),
+        ("More", &["context", "fmt", "completions", "man", "serve"]),
     ];
     for (group, commands) in groups {
         for word in std::iter::once(&group).chain(commands) {
