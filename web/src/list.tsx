@@ -1,7 +1,7 @@
 // A long list of which only what is seen is in the document. Heights are guessed until they were seen.
 
 import type { ComponentChildren, HTMLAttributes } from 'preact';
-import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useReducer, useRef } from 'preact/hooks';
 
 export interface ListHandle {
   /** Brings an item into view. */
@@ -10,6 +10,8 @@ export interface ListHandle {
 
 interface Props {
   count: number;
+  /** What the items are made of: another one is another list. */
+  of: unknown;
   /** The key of an item; heights are remembered by it. */
   keyOf: (at: number) => string;
   guess: (at: number) => number;
@@ -36,15 +38,19 @@ function seen(element: HTMLElement, around: HTMLElement) {
   return { top: box - element.getBoundingClientRect().top, height: around.clientHeight };
 }
 
-export function List({ count, keyOf, guess, item, handle, attributes }: Props) {
+export function List({ count, of, keyOf, guess, item, handle, attributes }: Props) {
   const root = useRef<HTMLDivElement>(null);
   const heights = useRef(new Map<string, number>());
   const place = useRef({ top: 0, height: 900 });
   const wanted = useRef<{ at: number; tries: number; where: 'start' | 'nearest' } | null>(null);
   const [, again] = useReducer((n: number, _: null) => n + 1, 0);
+  const measured = useRef(0);
 
-  const offsets = new Float64Array(count + 1);
-  for (let at = 0; at < count; at++) offsets[at + 1] = offsets[at]! + (heights.current.get(keyOf(at)) ?? guess(at));
+  const offsets = useMemo(() => {
+    const offsets = new Float64Array(count + 1);
+    for (let at = 0; at < count; at++) offsets[at + 1] = offsets[at]! + (heights.current.get(keyOf(at)) ?? guess(at));
+    return offsets;
+  }, [of, count, measured.current]);
   const total = offsets[count]!;
   const { top, height } = place.current;
   let from = after(offsets, top - BEYOND);
@@ -84,17 +90,19 @@ export function List({ count, keyOf, guess, item, handle, attributes }: Props) {
       for (const child of element.children) {
         const { key } = (child as HTMLElement).dataset;
         if (key === undefined) continue;
-        const seen = child.getBoundingClientRect().height;
-        const known = heights.current.get(key);
-        if (seen > 0 && (known === undefined || Math.abs(known - seen) > 1)) {
-          heights.current.set(key, seen);
+        const found = child.getBoundingClientRect().height;
+        const known = heights.current.get(key) ?? guess(Number((child as HTMLElement).dataset.at));
+        if (found > 0 && Math.abs(known - found) > 1) {
+          heights.current.set(key, found);
+          measured.current++;
           differs = true;
         }
       }
     };
     measure();
     const goal = wanted.current;
-    if (goal) {
+    // A list that is hidden has its goal until it is seen.
+    if (goal && element.getClientRects().length > 0) {
       const child = element.querySelector<HTMLElement>(`:scope > [data-at="${goal.at}"]`);
       child?.scrollIntoView({ block: goal.where });
       if (!differs || --goal.tries < 0) wanted.current = null;
@@ -104,8 +112,13 @@ export function List({ count, keyOf, guess, item, handle, attributes }: Props) {
     // Texts that are opened, and a window that changes its width.
     const watch = new ResizeObserver(() => {
       measure();
-      if (differs) again(null);
+      const next = seen(element, scroller(element));
+      if (differs || next.height !== place.current.height) {
+        place.current = next;
+        again(null);
+      }
     });
+    watch.observe(element);
     for (const child of element.children) watch.observe(child);
     return () => watch.disconnect();
   });

@@ -329,12 +329,13 @@ function App() {
   // --- Search ---
 
   useEffect(() => {
+    if (typed.trim() === address.search) return;
     const timer = setTimeout(() => {
       setHit(-1);
       patch({ search: typed.trim() });
     }, 120);
     return () => clearTimeout(timer);
-  }, [typed]);
+  }, [typed, address.search]);
   const { hits, more } = useMemo(() => (run ? search(run, address.search) : { hits: [], more: false }), [run, address.search]);
   const found = useMemo(() => (address.search ? pattern(address.search) : null), [address.search]);
 
@@ -355,6 +356,14 @@ function App() {
     const from = hits.findIndex(({ block }) => run!.first[block]! >= index);
     jump(direction > 0 ? Math.max(0, from) : from - 1);
   };
+
+  // Enter before the search was done.
+  const jumps = useRef(false);
+  useEffect(() => {
+    if (!jumps.current) return;
+    jumps.current = false;
+    jumpOn(1);
+  }, [hits]);
 
   // --- The selector ---
 
@@ -545,6 +554,10 @@ function App() {
             onSubmit={(event) => {
               event.preventDefault();
               if (typed.trim() === address.search) jumpOn(1);
+              else {
+                jumps.current = true;
+                patch({ search: typed.trim() });
+              }
             }}
           >
             <input
@@ -614,6 +627,7 @@ function App() {
                   id="sessions"
                   label="Sessions"
                   count={rows.length}
+                  of={rows}
                   height={62}
                   keyOf={(at) => rows[at]!.name}
                   active={activeRow}
@@ -629,6 +643,7 @@ function App() {
                   id="steps"
                   label="Steps"
                   count={run.length}
+                  of={run}
                   height={46}
                   keyOf={(at) => run.step(at).cycle}
                   active={index}

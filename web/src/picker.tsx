@@ -8,6 +8,7 @@ interface Props {
   id: string;
   label: string;
   count: number;
+  of: unknown;
   keyOf: (at: number) => string;
   height: number;
   row: (at: number) => ComponentChildren;
@@ -18,7 +19,7 @@ interface Props {
   pick: (at: number) => void;
 }
 
-export function Picker({ id, label, count, keyOf, height, row, active, chosen, move, pick }: Props) {
+export function Picker({ id, label, count, of, keyOf, height, row, active, chosen, move, pick }: Props) {
   const handle = useRef<ListHandle | null>(null);
   useEffect(() => handle.current?.reveal(active), [active]);
   const key = (event: KeyboardEvent) => {
@@ -35,6 +36,7 @@ export function Picker({ id, label, count, keyOf, height, row, active, chosen, m
   return (
     <List
       count={count}
+      of={of}
       handle={handle}
       keyOf={keyOf}
       guess={() => height}

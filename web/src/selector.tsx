@@ -63,6 +63,7 @@ export function SelectorBox({ session, value, said, run, box, leave }: Props) {
   const [text, setText] = useState(value);
   const [caret, setCaret] = useState(0);
   const [open, setOpen] = useState(false);
+  const [focused, setFocused] = useState(false);
   const [active, setActive] = useState(-1);
   const [known, setKnown] = useState<any>(null);
   const [error, setError] = useState<{ error: Refused; of: string } | null>(null);
@@ -95,6 +96,7 @@ export function SelectorBox({ session, value, said, run, box, leave }: Props) {
   }, [text, session]);
 
   const focus = () => {
+    setFocused(true);
     if (known === null) fields(session).then(setKnown, () => setKnown({}));
   };
   const { from, list } = open ? suggestions(known, text, caret) : { from: 0, list: [] };
@@ -154,7 +156,10 @@ export function SelectorBox({ session, value, said, run, box, leave }: Props) {
           placeholder="Select, such as .cb[kind='result']  (s)"
           value={text}
           onFocus={focus}
-          onBlur={() => setOpen(false)}
+          onBlur={() => {
+            setOpen(false);
+            setFocused(false);
+          }}
           onInput={(event) => {
             const { value, selectionStart } = event.currentTarget;
             setText(value);
@@ -167,28 +172,30 @@ export function SelectorBox({ session, value, said, run, box, leave }: Props) {
         <button type="button" onClick={explained} aria-pressed={plan !== null} disabled={text.trim() === '' || shown !== null}>
           Plan
         </button>
-        <ul id="suggestions" role="listbox" aria-label="Suggestions" hidden={!open || list.length === 0}>
-          {list.map(({ insert, about }, at) => (
-            <li
-              key={insert}
-              role="option"
-              id={'suggestion-' + at}
-              aria-selected={at === active}
-              class={at === active ? 'active' : undefined}
-              onPointerDown={(event) => {
-                event.preventDefault();
-                take(at);
-              }}
-            >
-              <code>{visible(insert)}</code> <span class="quiet">{visible(about)}</span>
-            </li>
-          ))}
-        </ul>
+        <div class={focused ? 'popup' : 'popup still'} onPointerDown={(event) => focused && event.preventDefault()}>
+          {shown && <Failure error={shown.error} of={shown.of} use={setText} />}
+          <ul id="suggestions" role="listbox" aria-label="Suggestions" hidden={!open || list.length === 0}>
+            {list.map(({ insert, about }, at) => (
+              <li
+                key={insert}
+                role="option"
+                id={'suggestion-' + at}
+                aria-selected={at === active}
+                class={at === active ? 'active' : undefined}
+                onPointerDown={(event) => {
+                  event.preventDefault();
+                  take(at);
+                }}
+              >
+                <code>{visible(insert)}</code> <span class="quiet">{visible(about)}</span>
+              </li>
+            ))}
+          </ul>
+        </div>
       </div>
       <p class="said" role="status">
         {said}
       </p>
-      {shown && <Failure error={shown.error} of={shown.of} use={setText} />}
       {plan && !shown && <Plan plan={plan} />}
     </div>
   );

@@ -5,7 +5,7 @@ import { Card, type Found } from './blocks';
 import type { Run } from './data';
 import { List, type ListHandle } from './list';
 import { amount, counted, lasting, money, percent, preview, visible } from './words';
-import { blockName, REGION_NAMES, REGIONS, stepName } from './words-of';
+import { blockName, blockTitle, REGION_NAMES, REGIONS, stepName } from './words-of';
 
 /** What is found and chosen, for every view that shows blocks. */
 export interface Look {
@@ -57,6 +57,7 @@ function Cards({ run, index, look, entries, cut, empty }: { run: Run; index: num
   return (
     <List
       count={entries.length}
+      of={entries}
       handle={handle}
       attributes={{ class: 'cards' }}
       keyOf={(at) => {
@@ -381,9 +382,10 @@ export function CacheView({ run, index, go }: ViewProps) {
 interface TreeRow {
   key: string;
   level: number;
-  name: string;
-  title: string;
-  side: string;
+  /** What is shown is made when it is seen. */
+  name: () => string;
+  title: () => string;
+  side: () => string;
   news: string;
   open?: boolean;
   block?: number;
@@ -396,15 +398,17 @@ export function TreeView({ run, index, look, go }: ViewProps) {
   const rows = useMemo(() => {
     const news = newsOf(run, index);
     const list = run.list(index);
-    const turns: number[] = [];
+    const turns = new Map<number, number>();
     for (const at of list) {
       const { turn } = run.block(at);
-      if (turn !== null && turn !== turns[turns.length - 1]) turns.push(turn);
+      if (turn !== null && !turns.has(turn)) turns.set(turn, turns.size + 1);
     }
     const groups = new Map<string, { tokens: number; blocks: number }>();
     const add = (key: string, at: number) => {
-      const sum = groups.get(key) ?? { tokens: 0, blocks: 0 };
-      groups.set(key, { tokens: sum.tokens + run.block(at).tokens, blocks: sum.blocks + 1 });
+      let sum = groups.get(key);
+      if (!sum) groups.set(key, (sum = { tokens: 0, blocks: 0 }));
+      sum.tokens += run.block(at).tokens;
+      sum.blocks++;
     };
     for (const at of list) {
       const block = run.block(at);
@@ -413,30 +417,29 @@ export function TreeView({ run, index, look, go }: ViewProps) {
     }
     const rows: TreeRow[] = [];
     let [region, turn] = [-1, null as number | null];
-    let number = 0;
-    const side = (key: string) => `${amount(groups.get(key)!.tokens)} tokens, ${counted(groups.get(key)!.blocks, 'block')}`;
+    const side = (key: string) => () => `${amount(groups.get(key)!.tokens)} tokens, ${counted(groups.get(key)!.blocks, 'block')}`;
     for (const at of list) {
       const block = run.block(at);
       if (block.region !== region) {
         const key = 'r' + block.region;
-        rows.push({ key, level: 1, name: REGIONS[block.region] ?? '', title: REGION_NAMES[block.region] ?? '', side: side(key), news: '', open: !closed.has(key) });
+        rows.push({ key, level: 1, name: () => REGIONS[block.region] ?? '', title: () => REGION_NAMES[block.region] ?? '', side: side(key), news: '', open: !closed.has(key) });
         [region, turn] = [block.region, null];
       }
       if (closed.has('r' + block.region)) continue;
       if (block.turn !== null && block.turn !== turn) {
         const key = 't' + block.turn;
-        number = turns.indexOf(block.turn) + 1;
-        const id = visible(run.data.turns[block.turn] ?? '');
-        rows.push({ key, level: 2, name: `turn ${number} of ${turns.length}`, title: `mt ${id}, depth ${turns.length - number + 1}`, side: side(key), news: '', open: !closed.has(key) });
+        const number = turns.get(block.turn)!;
+        const id = run.data.turns[block.turn] ?? '';
+        rows.push({ key, level: 2, name: () => `turn ${number} of ${turns.size}`, title: () => `mt ${id}, depth ${turns.size - number + 1}`, side: side(key), news: '', open: !closed.has(key) });
       }
       turn = block.turn;
       if (block.turn !== null && closed.has('t' + block.turn)) continue;
       rows.push({
         key: 'b' + at,
         level: block.turn === null ? 2 : 3,
-        name: blockName(block),
-        title: block.id,
-        side: `${amount(block.tokens)} tokens`,
+        name: () => blockName(block),
+        title: () => blockTitle(run, block),
+        side: () => `${amount(block.tokens)} tokens`,
         news: index === 0 ? '' : (news.get(at)?.news ?? ''),
         block: at,
       });
@@ -491,6 +494,7 @@ export function TreeView({ run, index, look, go }: ViewProps) {
   return (
     <List
       count={rows.length}
+      of={rows}
       handle={handle}
       keyOf={(n) => rows[n]!.key}
       guess={() => 28}
@@ -507,7 +511,7 @@ export function TreeView({ run, index, look, go }: ViewProps) {
             aria-level={row.level}
             aria-expanded={row.open}
             aria-selected={n === at}
-            title={visible(row.title)}
+            title={visible(row.title())}
             onClick={() => {
               setActive(n);
               act(row);
@@ -516,10 +520,10 @@ export function TreeView({ run, index, look, go }: ViewProps) {
             <span class="twist" aria-hidden="true">
               {row.open === undefined ? '' : row.open ? '\u25be' : '\u25b8'}
             </span>
-            <span class="what">{row.name}</span>
+            <span class="what">{row.name()}</span>
             {row.news && <span class={'flag ' + row.news}>{row.news === 'added' ? 'new' : row.news}</span>}
             {block && <span class="preview">{preview(run.text(block.text))}</span>}
-            <span class="size">{row.side}</span>
+            <span class="size">{row.side()}</span>
           </div>
         );
       }}

@@ -56,7 +56,8 @@ export function happened(run: Run, index: number): string {
   if (events.length > 0) return events.join(', ');
   const { added, removed, changed } = run.news[index]!;
   if (added.length + removed.length + changed.length === 0) return 'nothing changed';
-  return `+${added.length} \u2212${removed.length} ~${changed.length} blocks`;
+  const parts = [added.length && `${amount(added.length)} new`, removed.length && `${amount(removed.length)} gone`, changed.length && `${amount(changed.length)} changed`];
+  return parts.filter(Boolean).join(', ');
 }
 
 /** Tokens that were sent: as the provider counted, or else as they were counted here. */
