@@ -1,6 +1,7 @@
 // Another run beside this one: where they part first, in which words, and the two steps next to each other.
 
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { write } from './address';
 import { Words } from './blocks';
 import { Run } from './data';
 import { parting, Refused, session, type SessionRow } from './source';
@@ -53,12 +54,12 @@ export function BesideView(props: Props) {
         </p>
       )}
       {other !== null && !found && !error && <p class="quiet">Comparing{'\u2026'}</p>}
-      {found && <Parting run={run} other={found.run} body={found.body} go={go} index={index} look={look} />}
+      {found && <Parting run={run} other={found.run} of={found.of} body={found.body} go={go} index={index} look={look} />}
     </>
   );
 }
 
-function Parting({ run, other, body, go, index, look }: ViewProps & { other: Run; body: any }) {
+function Parting({ run, other, of, body, go, index, look }: ViewProps & { other: Run; of: string; body: any }) {
   const { parted } = body;
   const meeting = body.meet;
   const cycle = (at: unknown) => (at === undefined ? undefined : String(at));
@@ -66,6 +67,11 @@ function Parting({ run, other, body, go, index, look }: ViewProps & { other: Run
   const there = parted ? other.indexOf(cycle(parted.cycle_b) ?? '') : undefined;
   const what: Record<string, string> = { request: 'what was sent differs', answer: 'what was sent is equal, the answers differ', end: 'one of them ends' };
   const plain = useMemo(() => ({ ...look, matched: new Set<string>(), chosen: null, reveal: 0, hit: null }), [look]);
+  const beside = there ?? other.length - 1;
+  const addressed = {
+    ...plain,
+    href: (block: string) => write({ session: of, step: other.length > 0 ? other.step(beside).cycle : null, tab: 'new', block, search: '', selector: '', other: null }),
+  };
   const end = (side: any) => `${counted(side.steps, 'step')}, ended with ${side.events.map((event: any) => eventsOf(event)).join(', ') || 'nothing'}${side.stop_reason ? ` (${visible(String(side.stop_reason))})` : ''}`;
   return (
     <>
@@ -95,15 +101,15 @@ function Parting({ run, other, body, go, index, look }: ViewProps & { other: Run
       <div class="beside">
         {(
           [
-            ['Here', run, here ?? index],
-            ['There', other, there ?? other.length - 1],
-          ] as [string, Run, number][]
-        ).map(([side, of, at]) => (
+            ['Here', run, here ?? index, plain],
+            ['There', other, beside, addressed],
+          ] as const
+        ).map(([side, of, at, look]) => (
           <section key={side} aria-label={side}>
             <h3>
               {side}: step {of.length > 0 ? of.step(at).cycle : 'none'}
             </h3>
-            {of.length > 0 && <NewView run={of} index={at} look={plain} go={go} />}
+            {of.length > 0 && <NewView run={of} index={at} look={look} go={go} />}
           </section>
         ))}
       </div>

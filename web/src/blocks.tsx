@@ -179,7 +179,17 @@ export function Words({ older, newer }: { older: string; newer: string }) {
     let tail = 0;
     while (tail < least - head && older.charCodeAt(older.length - 1 - tail) === newer.charCodeAt(newer.length - 1 - tail)) tail++;
     while (tail > 0 && !/\s/.test(older[older.length - tail]!)) tail--;
-    const runs = words(older.slice(head, older.length - tail), newer.slice(head, newer.length - tail));
+    const [a, b] = [older.slice(head, older.length - tail), newer.slice(head, newer.length - tail)];
+    let runs = words(a, b);
+    // Texts with little in common are read one after the other.
+    const letters = (text: string) => text.replace(/[^\p{L}\p{N}]+/gu, '').length;
+    const equal = runs.reduce((sum, [sign, text]) => sum + (sign === '=' ? letters(text) : 0), 0);
+    if (equal * 4 < Math.min(letters(a), letters(b))) {
+      runs = [
+        ['-', a],
+        ['+', '\n' + b],
+      ];
+    }
     const start = newer.slice(0, head);
     const end = newer.slice(newer.length - tail);
     if (start) runs[0]?.[0] === '=' ? (runs[0][1] = start + runs[0][1]) : runs.unshift(['=', start]);
