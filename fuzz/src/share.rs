@@ -23,7 +23,13 @@ pub fn run(bytes: &[u8]) {
         let history = session.history();
         let mut counts = Counts::new(Tokenizer::Bytes4);
         let mut redactor = Redactor::new(["secret[0-9]"]).expect("a pattern");
-        let page = page(&history, "secret1 <title>", &mut redactor, &mut counts, &Prices::default());
+        let page = page(
+            &history,
+            "secret1 <title>",
+            &mut redactor,
+            &mut counts,
+            &Prices::default(),
+        );
         assert!(!page.data().contains('<'));
         let _: Value = serde_json::from_str(page.data()).expect("JSON");
         assert!(!page.data().contains("secret1"), "{}", page.data());

@@ -42,7 +42,7 @@ const KEYS: [string, string][] = [
     : []),
   ['t', 'list of steps'],
   ['J K', 'next block, block before'],
-  ['\u2191 \u2193', 'scroll; in a list or a tree, move'],
+  ['\u2191 \u2193', 'scroll the step; in a list or a tree, move'],
   ['Enter', 'open what is chosen'],
   ['Escape', 'back to the strip'],
   ['?', 'these keys'],
@@ -90,6 +90,7 @@ function Facts({ run }: { run: Run }) {
   }, [run]);
   const parts = [counted(sums.requests, 'request')];
   if (sums.input > 0) parts.push(`${short(sums.input)} tokens in`, `${percent(sums.cached, sums.input)} from the prompt cache`, `${short(sums.output)} out`);
+  else if (run.length > 0) parts.push(`at most ${short(Math.max(...run.data.steps.map((step) => step.tokens)))} tokens in one (${run.data.tokenizer}${run.data.estimate ? ', estimate' : ''})`);
   const [, project, agent] = run.data.about;
   return (
     <p class="facts">
@@ -197,7 +198,7 @@ function App() {
       async (found) => {
         const all = found.rows;
         setRows(all);
-        setTotal(found.total);
+        setTotal(Math.max(found.total, all.length));
         // The rest of a long list comes after its beginning is seen.
         for (let { next } = found; next !== null && all.length < 20_000; ) {
           const more = await sessions(text, next);
@@ -451,6 +452,8 @@ function App() {
       ArrowLeft: () => choose(index - 1),
       j: () => choose(index + 1),
       k: () => choose(index - 1),
+      ArrowDown: () => main.current?.scrollBy(0, 90),
+      ArrowUp: () => main.current?.scrollBy(0, -90),
       Home: () => choose(0),
       End: () => choose(run!.length - 1),
       PageDown: () => choose(index + 10),

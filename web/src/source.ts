@@ -98,8 +98,10 @@ export const parting = (name: string, other: string): Promise<any> => ask('/api/
 /** The ids that a selector finds at each cycle; one that names a time of its own is asked for that time alone. */
 export async function select(name: string, selector: string): Promise<Map<string, Set<string>>> {
   const found = new Map<string, Set<string>>();
-  const body = await ask('/api/select', { session: name, selector, at: '@history' });
+  const timed = /^\s*@/.test(selector);
+  const body = await ask('/api/select', { session: name, selector: timed ? selector : '@history ' + selector });
   if (Array.isArray(body)) {
+    // Of one snapshot; its nodes name it.
     const nodes: any[] = await ask('/api/select', { session: name, selector, nodes: 'true' });
     for (const node of nodes) {
       const cycle = String(node.cycle ?? String(node.snapshot ?? '').replace(/^@c/, ''));
@@ -111,7 +113,7 @@ export async function select(name: string, selector: string): Promise<Map<string
   // A range: what the newest snapshot has, and the differences from each to the one before it.
   const newest = body.snapshots[0];
   if (newest === undefined) return found;
-  const bare = selector.replace(/^\s*@\S+\s+/, '');
+  const bare = timed ? selector.replace(/^\s*@\S+\s+/, '') : selector;
   const ids: any[] = await ask('/api/select', { session: name, selector: bare, at: '@c' + newest.cycle });
   let now = new Set(ids.map(String));
   found.set(String(newest.cycle), now);

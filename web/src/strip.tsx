@@ -1,7 +1,7 @@
 // All steps as one strip: what was sent with the part from the cache, what came back, what it cost, and marks.
 // One canvas, however many steps there are; what it says is the value of a slider for those who do not see it.
 
-import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
 import type { Run } from './data';
 import { amount, money, short } from './words';
 import { sent, stepSentence } from './words-of';
@@ -17,11 +17,27 @@ interface Props {
 }
 
 const HEIGHT = 118;
-const LANES = { marks: [2, 14], input: [18, 74], output: [78, 92], cost: [96, 110], found: [112, 118] } as const;
+const FOUND = [112, 118] as const;
+type Lane = readonly [top: number, bottom: number];
+
+/** What there is nothing of takes no room. */
+function lanesOf(run: Run): { input: Lane; output: Lane | null; cost: Lane | null; cached: boolean } {
+  const { steps } = run.data;
+  let bottom = 110;
+  const lane = (is: boolean): Lane | null => {
+    if (!is) return null;
+    bottom -= 18;
+    return [bottom + 4, bottom + 18];
+  };
+  const cost = lane(steps.some((step) => step.cost !== undefined));
+  const output = lane(steps.some((step) => step.usage[3] !== null));
+  return { input: [18, bottom], output, cost, cached: steps.some((step) => step.usage[1] !== null) };
+}
 
 export function Strip({ run, chosen, matched, has, choose }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [hover, setHover] = useState<number | null>(null);
+  const lanes = useMemo(() => lanesOf(run), [run]);
   const [drawn, again] = useReducer((n: number, _: null) => n + 1, 0);
 
   useLayoutEffect(() => {
@@ -36,14 +52,13 @@ export function Strip({ run, chosen, matched, has, choose }: Props) {
     };
   }, []);
 
-  useLayoutEffect(() => draw(canvas.current!, run, chosen, matched, has), [run, chosen, matched, has, drawn]);
+  useLayoutEffect(() => draw(canvas.current!, run, lanes, chosen, matched, has), [run, chosen, matched, has, drawn]);
 
   const at = (event: MouseEvent) => {
     const box = canvas.current!.getBoundingClientRect();
     const index = Math.floor(((event.clientX - box.left) / box.width) * run.length);
     return Math.max(0, Math.min(run.length - 1, index));
   };
-  const costs = run.data.steps.some((step) => step.cost !== undefined);
   return (
     <section class="strip" aria-label="All steps">
       <canvas
@@ -77,15 +92,19 @@ export function Strip({ run, chosen, matched, has, choose }: Props) {
             <i class="key input" />
             tokens in
           </li>
-          <li>
-            <i class="key cached" />
-            from the prompt cache
-          </li>
-          <li>
-            <i class="key output" />
-            out
-          </li>
-          {costs && (
+          {lanes.cached && (
+            <li>
+              <i class="key cached" />
+              from the prompt cache
+            </li>
+          )}
+          {lanes.output && (
+            <li>
+              <i class="key output" />
+              out
+            </li>
+          )}
+          {lanes.cost && (
             <li>
               <i class="key cost" />
               cost
@@ -119,7 +138,7 @@ export function Strip({ run, chosen, matched, has, choose }: Props) {
   );
 }
 
-function draw(canvas: HTMLCanvasElement, run: Run, chosen: number, matched: ReadonlySet<number>, has: ReadonlySet<number>) {
+function draw(canvas: HTMLCanvasElement, run: Run, lanes: ReturnType<typeof lanesOf>, chosen: number, matched: ReadonlySet<number>, has: ReadonlySet<number>) {
   const width = canvas.clientWidth;
   if (width === 0) return;
   const scale = window.devicePixelRatio || 1;
@@ -147,7 +166,8 @@ function draw(canvas: HTMLCanvasElement, run: Run, chosen: number, matched: Read
     mostCost = Math.max(mostCost, steps[at]!.cost ?? 0);
   }
   // A column of pixels shows the largest of its steps.
-  const bars = (lane: readonly [number, number], most: number, fill: string, value: (at: number) => number) => {
+  const bars = (lane: Lane | null, most: number, fill: string, value: (at: number) => number) => {
+    if (!lane) return;
     const [top, bottom] = lane;
     pen.fillStyle = fill;
     const place = (at: number) => Math.round(at * each * scale) / scale;
@@ -160,19 +180,19 @@ function draw(canvas: HTMLCanvasElement, run: Run, chosen: number, matched: Read
       pen.fillRect(left + gap / 2, bottom - height, Math.max(1, place(at) - left - gap), height);
     }
   };
-  bars(LANES.input, mostIn, colour('input'), (at) => sent(run, at));
-  bars(LANES.input, mostIn, colour('cached'), (at) => steps[at]!.usage[1] ?? 0);
-  bars(LANES.output, mostOut, colour('output'), (at) => steps[at]!.usage[3] ?? 0);
-  bars(LANES.cost, mostCost, colour('cost'), (at) => steps[at]!.cost ?? 0);
+  bars(lanes.input, mostIn, colour('input'), (at) => sent(run, at));
+  bars(lanes.input, mostIn, colour('cached'), (at) => steps[at]!.usage[1] ?? 0);
+  bars(lanes.output, mostOut, colour('output'), (at) => steps[at]!.usage[3] ?? 0);
+  bars(lanes.cost, mostCost, colour('cost'), (at) => steps[at]!.cost ?? 0);
 
   pen.fillStyle = colour('found');
   pen.globalAlpha = 0.35;
-  for (const at of has) pen.fillRect(at * each + gap / 2, LANES.found[0], Math.max(1, each - gap), LANES.found[1] - LANES.found[0]);
+  for (const at of has) pen.fillRect(at * each + gap / 2, FOUND[0], Math.max(1, each - gap), FOUND[1] - FOUND[0]);
   pen.globalAlpha = 1;
-  for (const at of matched) pen.fillRect(at * each + gap / 2, LANES.found[0], Math.max(1.5, each - gap), LANES.found[1] - LANES.found[0]);
+  for (const at of matched) pen.fillRect(at * each + gap / 2, FOUND[0], Math.max(1.5, each - gap), FOUND[1] - FOUND[0]);
 
   pen.fillStyle = colour('line');
-  for (const lane of [LANES.input, LANES.output, LANES.cost]) pen.fillRect(0, lane[1], width, 1);
+  for (const lane of [lanes.input, lanes.output, lanes.cost]) if (lane) pen.fillRect(0, lane[1], width, 1);
 
   // Marks have a shape each: colour is not all that tells them apart.
   const size = 4;
@@ -209,9 +229,9 @@ function draw(canvas: HTMLCanvasElement, run: Run, chosen: number, matched: Read
     pen.fillStyle = colour('quiet');
     pen.fillText(text, 3, y + 1);
   };
-  label(short(mostIn) + ' in', LANES.input[0] - 1);
-  if (mostOut > 1) label(amount(mostOut) + ' out', LANES.output[0]);
-  if (mostCost > 1) label(money(mostCost), LANES.cost[0]);
+  label(short(mostIn) + ' in', lanes.input[0] - 1);
+  if (lanes.output) label(amount(mostOut) + ' out', lanes.output[0]);
+  if (lanes.cost) label(money(mostCost), lanes.cost[0]);
 
   pen.strokeStyle = colour('accent');
   pen.lineWidth = 2;

@@ -72,6 +72,11 @@ test('every key does what the help says', async () => {
   assert.equal(await page.focus_(), 'tab-new');
   await page.press('ArrowLeft', 'Escape');
   assert.equal(await page.focus_(), 'strip');
+  // The step scrolls.
+  await page.press('2', 'ArrowDown', 'ArrowDown');
+  assert.equal(await page.evaluate(() => document.querySelector('main').scrollTop), 180);
+  await page.press('ArrowUp');
+  assert.equal(await page.evaluate(() => document.querySelector('main').scrollTop), 90);
   // Blocks.
   await page.press('1', 'Home', 'J');
   assert.match(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), /user/);

@@ -57,13 +57,14 @@ async function view(title, options) {
 test('the list of sessions is searched and read by keyboard', { skip }, async () => {
   const page = await open(url);
   await page.waitForSelector('#sessions .option');
-  assert.equal(await page.locator('#sessions .option').count(), 3);
-  const row = await page.textContent('#sessions .option:has-text("Prepare release")');
+  // A subagent is a session of its own.
+  assert.equal(await page.locator('#sessions .option').count(), 4);
+  const row = await page.textContent('#sessions .option:has-text("Prepare release") >> nth=0');
   for (const wanted of ['kestrel', 'claude-code', '2026-04-07', 'steps', '$']) assert.ok(row.includes(wanted), `${wanted} in ${row}`);
   await page.press('l');
   await page.frame();
   assert.equal(await page.focus_(), 'session-search');
-  await page.keyboard.type('kestrel');
+  await page.keyboard.type('changelog');
   await page.waitForFunction(() => document.querySelectorAll('#sessions .option').length === 1);
   await page.press('ArrowDown', 'Enter');
   await page.waitForFunction(() => document.title.startsWith('Prepare release'));

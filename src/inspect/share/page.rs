@@ -260,7 +260,12 @@ impl<'a> PageWriter<'a> {
         let newest = history.latest();
         let meta = newest.and_then(|newest| newest.meta().value("meta"));
         let meta = meta.map(members).unwrap_or_default();
-        ["title", "project", "agent"].map(|name| Some(self.text(&string(get(&meta, name)?)?)))
+        // A title that is made of a text is cut, maybe in the middle of a match.
+        let hides = self.hides;
+        ["title", "project", "agent"].map(|name| {
+            let text = get(&meta, name).filter(|_| !hides || name != "title")?;
+            Some(self.text(&string(text)?))
+        })
     }
 
     fn all(&mut self, texts: &[String]) -> Vec<String> {
