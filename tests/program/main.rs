@@ -7,3 +7,5 @@ mod cli;
 mod documents;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(all(unix, feature = "view"))]
+mod view;

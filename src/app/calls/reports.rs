@@ -20,7 +20,8 @@ use std::str::FromStr;
 use {
     crate::app::present::answer::snapshot_label,
     crate::engine::sent,
-    crate::inspect::{Fields, Prices, Usage, UsageBy, came_in_as},
+    crate::inspect::share::{Redactor, page},
+    crate::inspect::{Counts, Fields, Prices, Usage, UsageBy, came_in_as},
     crate::render::{Source, request as request_of},
     serde_json::Value,
 };
@@ -44,9 +45,15 @@ pub(crate) fn select(
     let mut prepared = engine.prepare(selector)?;
     if let Some(at) = arguments.text("at")
         && engine.prepare_timeless(selector).is_ok()
-        && let At::Committed(_) = sessions::place(at)?
     {
-        prepared = engine.prepare(&format!("{} {selector}", sessions::address(at)))?;
+        prepared = match sessions::place(at) {
+            Ok(At::Working) => prepared,
+            Ok(At::Committed(_)) => {
+                engine.prepare(&format!("{} {selector}", sessions::address(at)))?
+            }
+            // A range is no address; what is neither is refused with a place in it.
+            Err(_) => engine.prepare(&format!("{at} {selector}"))?,
+        };
     }
     let session = source.session(arguments.needed("session"))?;
     let answer = prepared.select_with(&session, &range_options(arguments))?;
@@ -56,7 +63,7 @@ pub(crate) fn select(
     });
     let found = FittedAnswer::new(&answer, budget.as_ref())?;
     let count = arguments.flag("count");
-    let as_nodes = arguments.text("format") == Some("nodes");
+    let as_nodes = arguments.text("format") == Some("nodes") || arguments.flag("nodes");
     let result = if as_nodes && !count {
         let nodes = found.nodes().ok_or_else(|| {
             Failure::value("a range has differences, not nodes")
@@ -210,11 +217,11 @@ fn cut(text: &mut String, limit: usize) {
 /// How many bytes of a text are shown, unless the client says otherwise.
 const SHOWN: usize = 2000;
 
-/// The report that a call asks for, as `print` writes it; `default` is the time without `at` and `over`.
+/// The report that a call asks for, as `print` writes it; `default` is its part without `at` and `over`.
 fn report<R: Report>(
     source: &impl SessionSource,
     arguments: &Arguments,
-    default: &str,
+    default: Part,
     options: ReportOptions,
     print: impl FnOnce(R) -> Result<String, Failure>,
 ) -> Result<CallAnswer, Failure> {
@@ -224,7 +231,12 @@ fn report<R: Report>(
         ));
     }
     let time = arguments.text("at").or_else(|| arguments.text("over"));
-    let part = Part::default().at(time.unwrap_or(default));
+    let part = match time.map(|time| (time, sessions::place(time))) {
+        None | Some((_, Ok(At::Working))) => default,
+        Some((time, Ok(At::Committed(_)))) => Part::default().at(sessions::address(time)),
+        // A range, or neither, which is refused with a place in it.
+        Some((time, Err(_))) => Part::default().at(time),
+    };
     let part = match arguments.text("where") {
         Some(selector) => part.only(selector),
         None => part,
@@ -260,14 +272,20 @@ pub(crate) fn shown(
 ) -> Result<CallAnswer, Failure> {
     let options = ReportOptions::default().before_reply(arguments.flag("before_reply"));
     let limit = arguments.size("max_bytes").unwrap_or(SHOWN);
-    report(source, arguments, "", options, |mut found: ShowReport| {
-        let snapshots = found.snapshots.iter_mut();
-        for block in snapshots.flat_map(|shown| &mut shown.blocks) {
-            cut(&mut block.text, limit);
-        }
-        let lines = found.snapshots.iter().map(answer::json);
-        Ok(lines.collect::<Result<Vec<String>, Failure>>()?.join("\n"))
-    })
+    report(
+        source,
+        arguments,
+        Part::default(),
+        options,
+        |mut found: ShowReport| {
+            let snapshots = found.snapshots.iter_mut();
+            for block in snapshots.flat_map(|shown| &mut shown.blocks) {
+                cut(&mut block.text, limit);
+            }
+            let lines = found.snapshots.iter().map(answer::json);
+            Ok(lines.collect::<Result<Vec<String>, Failure>>()?.join("\n"))
+        },
+    )
 }
 
 /// `pact_steps`: one object for each cycle.
@@ -278,7 +296,7 @@ pub(crate) fn stepped(
     report(
         source,
         arguments,
-        "",
+        Part::default(),
         ReportOptions::default(),
         json::<StepReport>,
     )
@@ -292,7 +310,13 @@ pub(crate) fn counted(
     let by = arguments.text("by").unwrap_or("region");
     let by = By::parse(by).ok_or_else(|| Failure::value(format!("there is no group `{by}`")))?;
     let options = ReportOptions::default().by(by);
-    report(source, arguments, "", options, json::<TokenReport>)
+    report(
+        source,
+        arguments,
+        Part::default(),
+        options,
+        json::<TokenReport>,
+    )
 }
 
 /// `pact_prefix`: what a prompt cache can reuse, with the requests that break it, or all.
@@ -304,7 +328,7 @@ pub(crate) fn prefixed(
     report(
         source,
         arguments,
-        "",
+        Part::default(),
         ReportOptions::default(),
         |mut found: PrefixReport| {
             found.steps.retain(|step| all || step.difference.is_some());
@@ -323,7 +347,7 @@ pub(crate) fn searched(
     let search = Search::new(pattern, arguments.flag("ignore_case"))?;
     let search = search.context(arguments.size("context_lines").unwrap_or(0));
     let options = ReportOptions::default().search(search);
-    report(source, arguments, "@history", options, json::<GrepReport>)
+    report(source, arguments, Part::all(), options, json::<GrepReport>)
 }
 
 /// The request of a snapshot as it was sent, as `pactql render --request` prints it.
@@ -367,6 +391,30 @@ pub(crate) fn fields(
     let mut fields = Fields::default();
     fields.add(&*source.session(arguments.needed("session"))?)?;
     Ok(answer::json(&fields.report())?.into())
+}
+
+/// The session as the page reads it.
+#[cfg(feature = "view")]
+pub(crate) fn paged(
+    source: &impl SessionSource,
+    arguments: &Arguments,
+) -> Result<CallAnswer, Failure> {
+    let name = arguments.needed("session");
+    let session = source.session(name)?;
+    let history = session.history();
+    history.fetch_all()?;
+    let title = session.name().unwrap_or(name);
+    let mut counts = Counts::new(Tokenizer::fitting(history.committed().iter(), None));
+    let mut nothing =
+        Redactor::new([""; 0]).map_err(|error| Failure::internal(error.to_string()))?;
+    let page = page(
+        &history,
+        title,
+        &mut nothing,
+        &mut counts,
+        &Prices::default(),
+    );
+    Ok(page.data().to_owned().into())
 }
 
 /// The nodes of one snapshot in document order, one JSON object a line; with `max_bytes`, long texts cut.

@@ -105,7 +105,7 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, stop: &AtomicBool) {
     server
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
-        .max_buf_size(HEADER_BYTES);
+        .max_header_size(HEADER_BYTES);
     let service = TowerToHyperService::new(router(Arc::clone(app)));
     let watcher = Hub::watch(app);
     let mut stopped = pin!(async {

@@ -233,7 +233,7 @@ pub(super) fn arguments(entry: &CallEntry, query: Option<&str>) -> Result<Argume
 
 type RouteFunction = fn(&Places, &Arguments) -> Result<CallAnswer, Failure>;
 
-const RUN: [(&str, RouteFunction); 13] = [
+const RUN: [(&str, RouteFunction); 14] = [
     ("sessions", Places::list),
     ("steps", reports::stepped),
     ("show", reports::shown),
@@ -247,6 +247,7 @@ const RUN: [(&str, RouteFunction); 13] = [
     ("select", reports::select),
     ("explain", reports::explain),
     ("fields", reports::fields),
+    ("page", reports::paged),
 ];
 
 /// `GET /api/…`: the answer of a route of the table.
@@ -263,7 +264,7 @@ async fn answer(State(app): State<Arc<App>>, Path(name): Path<String>, request: 
     }
     let is_list = match &*name {
         "show" | "tree" => true,
-        "select" => arguments.text("format") == Some("nodes") && !arguments.flag("count"),
+        "select" => arguments.flag("nodes") && !arguments.flag("count"),
         _ => false,
     };
     let run = *run;

@@ -1,0 +1,451 @@
+//! `pactql serve` as a child process, asked over real sockets: answers, who may ask, limits, events, changes, the end.
+
+mod events;
+mod guard;
+mod write;
+
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The longest wait for an answer or for the end. A server that hangs fails the test.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A directory with a session, two logs and a store.
+fn scratch() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let logs = directory.path().join("logs");
+    fs::create_dir(&logs).expect("a directory");
+    for (from, to) in [
+        ("support-agent.jsonl", "logs/agent.jsonl"),
+        ("chat.openai.json", "logs/chat.json"),
+        ("support-agent.jsonl", "outside.jsonl"),
+    ] {
+        fs::copy(fixtures.join(from), directory.path().join(to)).expect("a copy");
+    }
+    let (exit, _) = pactql(
+        directory.path(),
+        &["import", "logs/chat.json", "-o", "a.db#runs/chat"],
+    );
+    assert_eq!(exit, Some(0));
+    directory
+}
+
+/// The exit code of a command, and what it prints.
+fn pactql(directory: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let ran = Command::new(env!("CARGO_BIN_EXE_pactql"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .expect("the program starts");
+    (
+        ran.status.code(),
+        String::from_utf8_lossy(&ran.stdout).into_owned(),
+    )
+}
+
+struct Server {
+    child: Child,
+    host: String,
+    token: String,
+}
+
+struct Reply {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Reply {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.body))
+    }
+
+    /// The code of an error.
+    fn code(&self) -> String {
+        self.json()["error"]["code"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        let mut found = lines.filter(|(found, _)| found.eq_ignore_ascii_case(name));
+        found.next().map(|(_, value)| value)
+    }
+}
+
+impl Server {
+    fn start(directory: &Path, arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_pactql"))
+            .arg("serve")
+            .args(arguments)
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut url = String::new();
+        let stdout = child.stdout.take().expect("a pipe");
+        BufReader::new(stdout)
+            .read_line(&mut url)
+            .expect("an address");
+        let (host, token) = url.trim().split_once("/?token=").expect("a token");
+        let host = host.strip_prefix("http://").expect("an address");
+        Self {
+            host: host.to_owned(),
+            token: token.to_owned(),
+            child,
+        }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.host).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+        stream
+    }
+
+    /// Sends a request as it is, and reads until the server closes the connection.
+    fn raw(&self, request: &[u8]) -> Reply {
+        let mut stream = self.connect();
+        // A server that refuses a long body does not read it to its end.
+        let _ = stream.write_all(request);
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
+        Reply {
+            status: status.unwrap_or(0),
+            head: head.to_owned(),
+            body: body.to_owned(),
+        }
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+        let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            request.push_str(&format!("Host: {}\r\n", self.host));
+        }
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        request.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+        self.raw(request.as_bytes())
+    }
+
+    /// As [`Server::send`], with the token.
+    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+        let bearer = format!("Bearer {}", self.token);
+        let headers = [&[("Authorization", &*bearer)][..], headers].concat();
+        self.send(method, path, &headers, body)
+    }
+
+    fn get(&self, path: &str) -> Reply {
+        self.ask("GET", path, &[], "")
+    }
+
+    /// Sends the server a signal, and waits until it has ended.
+    fn stop(&mut self, signal: &str) -> Option<i32> {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status();
+        assert!(sent.expect("`kill` starts").success());
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait().expect("a status") {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("the server does not end");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A text as a value in the query of an address.
+fn quoted(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+/// A route with its arguments but for the session, and the command but for the session and `--json`.
+const SAME: [(&str, &[&str]); 17] = [
+    ("steps?", &["steps"]),
+    (
+        "steps?where=.cb%5Bkind%3Dcall%5D",
+        &["steps", "--where", ".cb[kind=call]"],
+    ),
+    ("show?at=@c3", &["show", "--at", "@c3"]),
+    (
+        "show?at=3&before_reply=true",
+        &["show", "--at", "3", "--before-reply"],
+    ),
+    ("show?over=@t-2..@t0", &["show", "--over", "@t-2..@t0"]),
+    ("request?at=@c4", &["render", "--request", "--at", "@c4"]),
+    (
+        "request?at=@t0&to=anthropic",
+        &["render", "--request", "--at", "@t0", "--as", "anthropic"],
+    ),
+    ("diff?a=@c2&b=@c4", &["diff", "@c2", "@c4"]),
+    (
+        "tokens?at=@c2&by=role",
+        &["tokens", "--at", "@c2", "--by", "role"],
+    ),
+    ("prefix?", &["prefix"]),
+    ("usage?by=model", &["usage", "--by", "model"]),
+    ("grep?pattern=rim", &["grep", "rim"]),
+    ("select?selector=.cb", &["select", ".cb"]),
+    ("select?selector=.cb&at=@c2", &["select", "@c2 .cb"]),
+    (
+        "select?selector=.cb&at=@history",
+        &["select", "@history .cb"],
+    ),
+    ("explain?selector=@t0%20.cb", &["explain", "@t0 .cb"]),
+    ("fields?", &["fields"]),
+];
+
+#[test]
+fn each_route_answers_as_its_command() {
+    let directory = scratch();
+    let place = directory.path();
+    for (where_, session, word) in [
+        ("logs", "logs/agent.jsonl", "logs/agent.jsonl"),
+        ("logs", "logs/chat.json", "logs/chat.json"),
+        ("a.db", "runs/chat", "a.db#runs/chat"),
+    ] {
+        let server = Server::start(place, &[where_]);
+        for (route, command) in SAME {
+            let reply = server.get(&format!("/api/{route}&session={}", quoted(session)));
+            // The session is the first word, but for a pattern that is before it.
+            let at = if command[0] == "grep" { 2 } else { 1 };
+            let arguments = [&command[..at], &[word, "--json"], &command[at..]].concat();
+            let (exit, printed) = pactql(place, &arguments);
+            assert_eq!(
+                (exit, reply.status),
+                (Some(0), 200),
+                "{route} {}",
+                reply.body
+            );
+            let lines = printed.trim_end().replace('\n', ",");
+            let expected = if route.starts_with("show") {
+                format!("[{lines}]")
+            } else {
+                lines
+            };
+            let expected = match route.split_once('?') {
+                // What names the session is another.
+                Some(("usage" | "explain", _)) => {
+                    let mut found = reply.json();
+                    found["cache"] = "miss".into();
+                    let mut printed: Value = serde_json::from_str(&expected).expect("JSON");
+                    printed["cache"] = "miss".into();
+                    assert_eq!(found, printed, "{route}");
+                    continue;
+                }
+                _ => expected,
+            };
+            assert_eq!(reply.body.trim_end(), expected, "{route} of {word}");
+        }
+        let session = quoted(session);
+        let tree = server.get(&format!("/api/tree?at=@c2&session={session}"));
+        let (_, nodes) = pactql(place, &["select", word, "@c2 *", "--format", "nodes"]);
+        assert_eq!(
+            tree.body.trim_end(),
+            format!("[{}]", nodes.trim_end().replace('\n', ","))
+        );
+        let nodes = server.get(&format!(
+            "/api/select?selector=@c2%20*&nodes=true&session={session}"
+        ));
+        assert_eq!(nodes.body, tree.body);
+        let cut = server
+            .get(&format!("/api/show?max_bytes=10&session={session}"))
+            .json();
+        let texts = cut[0]["blocks"].as_array().expect("blocks").iter();
+        assert!(
+            texts
+                .clone()
+                .any(|block| block["text"].as_str().unwrap().ends_with(" more bytes"))
+        );
+        let page = server.get(&format!("/api/page?session={session}"));
+        assert!(
+            page.json()["steps"]
+                .as_array()
+                .is_some_and(|steps| !steps.is_empty())
+        );
+    }
+}
+
+#[test]
+fn runs_are_compared_and_logs_are_listed() {
+    let directory = scratch();
+    let server = Server::start(directory.path(), &["logs", "a.db"]);
+    let list = server.get("/api/sessions").json();
+    let names: Vec<&str> = list["sessions"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|row| row["name"].as_str())
+        .collect();
+    assert_eq!(names.len(), 3);
+    assert_eq!(names[0], "a.db#runs/chat");
+    assert!(names.contains(&"logs/agent.jsonl") && names.contains(&"logs/chat.json"));
+    assert_eq!(
+        (&list["total"], &list["next"], &list["write"]),
+        (&3.into(), &Value::Null, &false.into())
+    );
+    // In parts, which together are the whole.
+    let mut parts = Vec::new();
+    let mut path = "/api/sessions?limit=1".to_owned();
+    while parts.len() < 9 {
+        let part = server.get(&path).json();
+        parts.extend(part["sessions"].as_array().expect("a list").iter().cloned());
+        match part["next"].as_str() {
+            Some(next) => path = format!("/api/sessions?limit=1&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(Value::from(parts), list["sessions"]);
+    let found = server.get("/api/sessions?search=RIM%20chat.json").json();
+    assert_eq!(found["sessions"][0]["name"], "logs/chat.json");
+    assert_eq!(found["sessions"].as_array().map(Vec::len), Some(1));
+
+    let diff = server.get("/api/diff?session=logs/chat.json&other=a.db%23runs/chat");
+    let (_, printed) = pactql(
+        directory.path(),
+        &["diff", "logs/chat.json", "a.db#runs/chat", "--json"],
+    );
+    assert_eq!(diff.body, printed);
+    // A log that has grown is another answer, and one that has come is found.
+    let lines = fs::read_to_string(directory.path().join("outside.jsonl")).expect("a session");
+    let (first, _) = lines.split_once('\n').expect("lines");
+    let place: PathBuf = directory.path().join("logs/new.jsonl");
+    fs::write(&place, format!("{first}\n")).expect("a file");
+    let steps = || server.get("/api/steps?session=logs/new.jsonl").json();
+    assert_eq!(steps()["steps"].as_array().map(Vec::len), Some(1));
+    fs::write(&place, &lines).expect("a file");
+    assert_eq!(steps()["steps"].as_array().map(Vec::len), Some(6));
+}
+
+#[test]
+fn errors_are_those_of_the_command_with_a_status() {
+    let directory = scratch();
+    fs::write(
+        directory.path().join("logs/broken.jsonl"),
+        "{\"root\":{}}\n{nope\n",
+    )
+    .expect("a file");
+    let server = Server::start(directory.path(), &["logs"]);
+    let of = |query: &str| server.get(&format!("/api/{query}&session=logs/agent.jsonl"));
+    let wrong = of("select?selector=.cb%5B");
+    assert_eq!(
+        (wrong.status, wrong.code()),
+        (400, "E_SELECTOR_INVALID".to_owned())
+    );
+    assert_eq!(wrong.json()["error"]["spans"][0]["start"], 4);
+    // Where the snapshot is apart, places are those of the selector all the same.
+    assert_eq!(of("select?at=@c2&selector=.cb%5B").json(), wrong.json());
+    for (query, status, code) in [
+        ("show?at=@c99", 404, "E_SNAPSHOT_NOT_FOUND"),
+        ("show?at=noon", 400, "E_SELECTOR_INVALID"),
+        ("show?max_bytes=many", 400, "E_VALUE"),
+        ("show?before_reply=perhaps", 400, "E_VALUE"),
+        ("show?att=@c1", 400, "E_USAGE"),
+        ("show?at=@c1&at=@c2", 400, "E_USAGE"),
+        ("show?at=@c1&over=@history", 400, "E_USAGE"),
+        ("grep?pattern=(", 400, "E_REGEX"),
+        ("grep?", 400, "E_USAGE"),
+        ("nothing?", 404, "E_MISSING"),
+    ] {
+        let reply = of(query);
+        let found = (reply.status, reply.code());
+        assert!(
+            found.0 == status && (code == "E_REGEX" || found.1 == code),
+            "{query}: {found:?}"
+        );
+    }
+    let broken = server.get("/api/show?session=logs/broken.jsonl");
+    assert_eq!((broken.status, broken.code()), (422, "E_INPUT".to_owned()));
+    let wrong_method = server.ask("POST", "/api/show?session=logs/agent.jsonl", &[], "{}");
+    assert_eq!(
+        (wrong_method.status, wrong_method.code()),
+        (405, "E_METHOD".to_owned())
+    );
+    assert_eq!(server.get("/nothing").status, 404);
+}
+
+/// The committed document is the one that is made of the code.
+#[test]
+fn the_openapi_document_is_committed() {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (exit, printed) = pactql(place, &["serve", "--openapi"]);
+    assert_eq!(exit, Some(0));
+    let file = place.join("docs/openapi.json");
+    if std::env::var_os("PACTQL_BLESS").is_some() {
+        fs::write(&file, &printed).expect("a file");
+    }
+    let committed = fs::read_to_string(file).unwrap_or_default();
+    assert!(
+        committed == printed,
+        "docs/openapi.json is old: PACTQL_BLESS=1 writes it"
+    );
+    let directory = scratch();
+    let server = Server::start(directory.path(), &["logs"]);
+    assert_eq!(server.get("/api/openapi.json").body, printed);
+}
+
+#[test]
+fn a_server_counts_and_ends_in_order() {
+    let directory = scratch();
+    let mut server = Server::start(directory.path(), &["logs"]);
+    assert_eq!(server.get("/api/steps?session=logs/chat.json").status, 200);
+    assert_eq!(server.get("/api/show?session=none").status, 404);
+    assert_eq!(server.get("/%22x").status, 404);
+    let metrics = server.get("/metrics").body;
+    for line in [
+        "pactql_http_request_seconds_count{route=\"/api/steps\",status=\"200\"} 1",
+        "pactql_http_request_seconds_count{route=\"/api/show\",status=\"404\"} 1",
+        "pactql_http_request_seconds_count{route=\"other\",status=\"404\"} 1",
+        "pactql_http_requests_waiting 0",
+        "# TYPE pactql_http_request_seconds histogram",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    // A request that has begun is answered; an idle connection and a stream of events end.
+    let mut begun = server.connect();
+    let half = format!(
+        "GET /api/fields?session=logs/chat.json HTTP/1.1\r\nHost: {}\r\n",
+        server.host
+    );
+    let idle = server.connect();
+    begun.write_all(half.as_bytes()).expect("a request");
+    let mut events = server.connect();
+    let request = format!(
+        "GET /api/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+        server.host, server.token
+    );
+    events.write_all(request.as_bytes()).expect("a request");
+    let mut first = [0; 15];
+    events.read_exact(&mut first).expect("an answer");
+    assert_eq!(&first, b"HTTP/1.1 200 OK");
+    assert_eq!(server.stop("-TERM"), Some(0));
+    assert!(TcpStream::connect(&server.host).is_err());
+    drop(idle);
+}

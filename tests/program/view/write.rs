@@ -1,0 +1,189 @@
+//! Changes over HTTP: each is done once, whatever is sent again.
+
+use super::{Reply, Server, pactql, scratch};
+use serde_json::{Value, json};
+
+/// A change of the session `new`.
+fn change(server: &Server, route: &str, key: &str, body: &Value) -> Reply {
+    let path = format!(
+        "/api/{route}?session=new{}",
+        if route == "append" {
+            "&create=true"
+        } else {
+            ""
+        }
+    );
+    server.ask(
+        "POST",
+        &path,
+        &[("Idempotency-Key", key)],
+        &body.to_string(),
+    )
+}
+
+#[test]
+fn a_change_is_done_once_also_by_another_server() {
+    let directory = scratch();
+    let place = directory.path();
+    let mut server = Server::start(place, &["a.db", "--write"]);
+    let hello = json!({"role": "user", "content": "Where is my refund?"});
+    let first = change(&server, "append", "k1", &hello);
+    assert_eq!(
+        (first.status, first.header("idempotency-replayed")),
+        (200, None),
+        "{}",
+        first.body
+    );
+    let again = change(&server, "append", "k1", &hello);
+    assert_eq!(
+        (again.body.clone(), again.header("idempotency-replayed")),
+        (first.body.clone(), Some("true"))
+    );
+    let other = change(&server, "append", "k1", &json!({"content": "another"}));
+    assert_eq!((other.status, other.code().as_str()), (409, "E_KEY_REUSED"));
+
+    let begun = change(&server, "attempts", "k2", &json!({"begin": "openai"}));
+    assert_eq!(begun.json()["attempt"], "a1-1");
+    assert_eq!(begun.json()["request"][0]["content"], "Where is my refund?");
+    // The process is killed after it has done the change, and its client has no answer.
+    server.stop("-KILL");
+    let mut server = Server::start(place, &["a.db", "--write"]);
+    assert_eq!(
+        change(&server, "attempts", "k2", &json!({"begin": "openai"})).body,
+        begun.body
+    );
+    let said = json!({"parts": [{"kind": "call", "content": "{}", "data_call_id": "c1", "data_call_name": "find"}]});
+    assert_eq!(change(&server, "reply", "k3", &said).status, 200);
+    let committed = change(&server, "commit", "k4", &json!({}));
+    assert_eq!(
+        (committed.status, &committed.json()["cycle"]),
+        (200, &json!(1)),
+        "{}",
+        committed.body
+    );
+    server.stop("-KILL");
+    let server = Server::start(place, &["a.db", "--write"]);
+    let again = change(&server, "commit", "k4", &json!({}));
+    assert_eq!(
+        (again.body.clone(), again.header("idempotency-replayed")),
+        (committed.body, Some("true"))
+    );
+    assert_eq!(change(&server, "append", "k1", &hello).body, first.body);
+    let steps = server.get("/api/steps?session=new").json();
+    assert_eq!(steps["steps"].as_array().map(Vec::len), Some(1));
+    let (exit, verified) = pactql(place, &["store", "verify", "a.db"]);
+    assert_eq!(exit, Some(0), "{verified}");
+    let (_, ids) = pactql(place, &["select", "a.db#new", "@t0 .cb", "--format", "ids"]);
+    assert_eq!(ids.lines().count(), 2, "{ids}");
+}
+
+#[test]
+fn a_change_without_a_right_to_it_is_refused() {
+    let directory = scratch();
+    let place = directory.path();
+    let hello = json!({"content": "hello"});
+    let server = Server::start(place, &["a.db"]);
+    let refused = change(&server, "append", "k1", &hello);
+    assert_eq!(
+        (refused.status, refused.code().as_str()),
+        (404, "E_READ_ONLY")
+    );
+
+    let server = Server::start(place, &["a.db", "--write"]);
+    let send = |route: &str, headers: &[(&str, &str)], body: &str| {
+        server.ask(
+            "POST",
+            &format!("/api/{route}?session=runs/chat"),
+            headers,
+            body,
+        )
+    };
+    for (route, headers, body, status, code) in [
+        ("append", &[][..], "{}", 400, "E_USAGE"),
+        ("append", &[("Idempotency-Key", "")], "{}", 400, "E_USAGE"),
+        (
+            "append",
+            &[("Idempotency-Key", "a")],
+            "{\"content\":",
+            400,
+            "E_VALUE",
+        ),
+        (
+            "append",
+            &[("Idempotency-Key", "a")],
+            "{\"contents\":\"x\"}",
+            400,
+            "E_VALUE",
+        ),
+        (
+            "append",
+            &[("Idempotency-Key", "a")],
+            "{\"parts\":[7]}",
+            422,
+            "",
+        ),
+        (
+            "attempts",
+            &[("Idempotency-Key", "a")],
+            "{\"begin\":\"none\"}",
+            400,
+            "E_VALUE",
+        ),
+        (
+            "attempts",
+            &[("Idempotency-Key", "a")],
+            "{\"end\":{}}",
+            400,
+            "E_PLACEMENT",
+        ),
+        (
+            "append",
+            &[("Idempotency-Key", "a"), ("Pactql-Fence", "x")],
+            "{}",
+            400,
+            "E_VALUE",
+        ),
+        (
+            "append",
+            &[("Idempotency-Key", "a"), ("Pactql-Fence", "99")],
+            "{\"content\":\"x\"}",
+            409,
+            "E_FENCE",
+        ),
+    ] {
+        let reply = send(route, headers, body);
+        let found = (reply.status, reply.code());
+        assert!(
+            found.0 == status && (code.is_empty() || found.1 == code),
+            "{route} {body}: {found:?}"
+        );
+    }
+    let missing = server.ask(
+        "POST",
+        "/api/reply?session=none",
+        &[("Idempotency-Key", "a")],
+        "{\"content\":\"x\"}",
+    );
+    assert_eq!(
+        (missing.status, missing.code().as_str()),
+        (404, "E_SESSION_NOT_FOUND")
+    );
+    // Nothing was written, so the key is free, and the fence of an answer is right for the next change.
+    let first = send("append", &[("Idempotency-Key", "a")], "{\"content\":\"x\"}");
+    let fence = first.header("pactql-fence").expect("a fence").to_owned();
+    let next = [("Idempotency-Key", "b"), ("Pactql-Fence", &*fence)];
+    assert_eq!(send("append", &next, "{\"content\":\"y\"}").status, 200);
+    let late = [("Idempotency-Key", "c"), ("Pactql-Fence", &*fence)];
+    assert_eq!(send("append", &late, "{\"content\":\"z\"}").status, 409);
+    let (_, ids) = pactql(
+        place,
+        &[
+            "select",
+            "a.db#runs/chat",
+            "^ah .cb[content~'^[xyz]$']",
+            "--format",
+            "ids",
+        ],
+    );
+    assert_eq!(ids.lines().count(), 2, "{ids}");
+}
