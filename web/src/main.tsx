@@ -7,7 +7,7 @@ import { BesideView } from './beside';
 import { Run } from './data';
 import { Picker } from './picker';
 import { SelectorBox } from './selector';
-import { events, live, own, Refused, select, session as load, sessions, type SessionRow } from './source';
+import { cost, events, live, own, Refused, select, session as load, sessions, type SessionRow } from './source';
 import { Strip } from './strip';
 import { CacheView, ChangesView, type Look, NewView, RequestView, TokensView, TreeView, type ViewProps } from './views';
 import { amount, counted, lasting, money, pattern, percent, seconds, short, visible } from './words';
@@ -752,6 +752,15 @@ function View({ tab, props, name, rows, other, setOther }: ViewOf) {
 }
 
 function Session({ row }: { row: SessionRow }) {
+  const [nanos, setNanos] = useState(row.nanos);
+  useEffect(() => {
+    let current = true;
+    if (row.counted) setNanos(row.nanos);
+    else cost(row).then((found) => current && setNanos(found));
+    return () => {
+      current = false;
+    };
+  }, [row]);
   const facts = [row.project?.split(/[/\\]/).filter(Boolean).pop(), row.agent, row.when && seconds(row.when).slice(0, 16)].filter(Boolean).map((text) => visible(text!));
   return (
     <>
@@ -761,7 +770,7 @@ function Session({ row }: { row: SessionRow }) {
       <span class="second">{facts.join(' \u00b7 ') || visible(row.name)}</span>
       <span class="second">
         {counted(row.steps, 'step')}
-        {row.nanos !== null && ` \u00b7 ${money(row.nanos)}`}
+        {nanos !== null && ` \u00b7 ${money(nanos)}`}
       </span>
     </>
   );

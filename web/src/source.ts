@@ -11,7 +11,10 @@ export interface SessionRow {
   model: string | null;
   when: string | null;
   steps: number;
+  /** Null where there is no price. */
   nanos: number | null;
+  /** Whether the cost is known, or known not to be. */
+  counted: boolean;
 }
 
 export interface Span {
@@ -59,6 +62,24 @@ async function ask(path: string, query: Record<string, string>): Promise<any> {
 
 const text = (value: unknown) => (typeof value === 'string' ? value : null);
 
+/** Nano-dollars of a sum of calls, if any of them has a price. */
+const priceOf = (used: any): number | null => (used && used.requests > used.unpriced + used.uncounted ? Number(used.nano_dollars) : null);
+
+const costs = new Map<string, Promise<number | null>>();
+let waiting: Promise<unknown> = Promise.resolve();
+
+/** What a session of a store costs: asked for when its row is seen, one after the other. */
+export function cost(row: SessionRow): Promise<number | null> {
+  const key = `${row.name} ${row.steps}`;
+  let known = costs.get(key);
+  if (!known) {
+    known = waiting.then(async () => priceOf((await ask('/api/usage', { session: row.name, by: 'session' })).total)).catch(() => null);
+    waiting = known;
+    costs.set(key, known);
+  }
+  return known;
+}
+
 /** A part of the list of sessions. */
 export async function sessions(search: string, cursor: string | null): Promise<{ rows: SessionRow[]; next: string | null; total: number }> {
   const query: Record<string, string> = { limit: '500' };
@@ -66,8 +87,6 @@ export async function sessions(search: string, cursor: string | null): Promise<{
   if (cursor) query.cursor = cursor;
   const body = await ask('/api/sessions', query);
   const rows = (body.sessions as any[]).map((row): SessionRow => {
-    const used = row.used;
-    const priced = used && used.requests > used.unpriced + used.uncounted;
     return {
       name: String(row.name),
       title: text(row.title),
@@ -76,7 +95,8 @@ export async function sessions(search: string, cursor: string | null): Promise<{
       model: text(row.model),
       when: text(row.when) ?? text(row.committed),
       steps: Number(row.steps ?? row.snapshots ?? 0),
-      nanos: priced ? Number(used.nano_dollars) : null,
+      nanos: priceOf(row.used),
+      counted: Boolean(row.used),
     };
   });
   return { rows, next: text(body.next), total: Number(body.total ?? rows.length) };

@@ -11,19 +11,16 @@ const logs = join(folder, 'logs');
 const growing = join(logs, 'leap-day.jsonl');
 const lines = readFileSync(fixture('leap-day.claude-code.jsonl'), 'utf8').split('\n').filter(Boolean);
 const [half, whole] = [lines.slice(0, lines.length - 6), lines];
-let server;
 let url;
+let store;
+const servers = [];
 
-before(async () => {
-  await start();
-  if (!there) return;
-  mkdirSync(logs);
-  copyFileSync(fixture('release.claude-code.jsonl'), join(logs, 'release.jsonl'));
-  copyFileSync(fixture('travel.openai.json'), join(logs, 'travel.json'));
-  writeFileSync(growing, half.join('\n') + '\n');
-  server = spawn(pactql, ['view', logs, '--no-open'], { stdio: ['ignore', 'pipe', 'pipe'] });
+/** The address of a new server. */
+function serve(where) {
+  const server = spawn(pactql, ['view', where, '--no-open'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  servers.push(server);
   let said = '';
-  url = await new Promise((done, fail) => {
+  return new Promise((done, fail) => {
     const look = (part) => {
       said += part;
       const found = /http:\/\/\S+/.exec(said);
@@ -33,11 +30,22 @@ before(async () => {
     server.stderr.on('data', look);
     server.on('exit', (code) => fail(new Error(`pactql view ended with ${code}: ${said}`)));
   });
+}
+
+before(async () => {
+  await start();
+  if (!there) return;
+  mkdirSync(logs);
+  copyFileSync(fixture('release.claude-code.jsonl'), join(logs, 'release.jsonl'));
+  copyFileSync(fixture('travel.openai.json'), join(logs, 'travel.json'));
+  writeFileSync(growing, half.join('\n') + '\n');
+  store = join(folder, 'agents.db');
+  spawnSync(pactql, ['import', join(logs, 'release.jsonl'), '-o', store], { stdio: 'ignore' });
+  url = await serve(logs);
 });
 after(async () => {
   await stop();
-  server?.removeAllListeners('exit');
-  server?.kill('SIGINT');
+  for (const server of servers) server.kill('SIGINT');
 });
 
 const skip = there ? false : 'SKIPPED: the program has no `view`';
@@ -168,5 +176,17 @@ test('an address of a block opens its session; axe finds nothing, wide, dark and
   await page.click('.menu');
   assert.deepEqual(await flaws(page), []);
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+  await page.close();
+});
+
+test('a store: its sessions with what they cost, and those that come', { skip }, async () => {
+  const page = await open(await serve(store));
+  await page.waitForFunction(() => /\$0\.138/.test(document.querySelector('#sessions')?.textContent ?? ''));
+  assert.equal(await page.locator('#sessions .option').count(), 2);
+  spawnSync(pactql, ['import', join(logs, 'travel.json'), '-o', store], { stdio: 'ignore' });
+  await page.waitForFunction(() => document.querySelectorAll('#sessions .option').length === 3, null, { timeout: 20_000 });
+  await session(page, 'Lindau');
+  await page.waitForFunction(() => document.title.startsWith('I need to be in Lindau'));
+  assert.deepEqual(page.complaints, []);
   await page.close();
 });

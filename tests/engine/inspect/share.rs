@@ -265,6 +265,73 @@ fn a_page_asks_for_nothing() {
     }
 }
 
+#[test]
+fn a_page_says_what_calls_cost_and_what_the_log_says_of_itself() {
+    let log = std::fs::read("fixtures/release.claude-code.jsonl").expect("the fixture");
+    let imported = import(&log[..], &ImportOptions::default()).expect("a log");
+    let session = imported.sessions[0].session().expect("a session");
+    let data = |patterns: &[&str]| -> Value {
+        let (page, _) = page_of(&session.history(), patterns);
+        serde_json::from_str(page.data()).expect("JSON")
+    };
+    let page = data(&[]);
+    let title = "Prepare release 1.4.0 of kestrel: changelog, version, tests. Do not push.";
+    assert_eq!(
+        page["about"],
+        json!([title, "/home/kestrel", "claude-code"])
+    );
+    let steps = page["steps"].as_array().expect("steps");
+    let cost = steps.iter().filter_map(|step| step["cost"].as_u64());
+    // What `usage` says of the session.
+    assert_eq!(cost.sum::<u64>(), 138_351_500);
+    let made = steps.iter().filter(|step| step["made"] == true).count();
+    assert_eq!((steps.len(), made), (13, 11));
+    let parameters = number(&steps[0]["parameters"]);
+    assert_eq!(
+        page["names"][parameters],
+        json!("{\"model\":\"claude-sonnet-4-5\"}")
+    );
+    // A title of the log is cut, so a part of a match could be in it.
+    assert_eq!(
+        data(&["kestrel"])["about"],
+        json!([null, "/home/[redacted]", "claude-code"])
+    );
+}
+
+#[test]
+fn a_page_says_what_the_provider_did_not_read() {
+    let step = |cycle: i64, cached: u64| {
+        let turns = (1..=cycle).map(|turn| {
+            json!({"id": format!("t{turn}"), "nodeType": "mt", "created_at_ns": turn, "children": [
+                {"id": format!("u{turn}"), "nodeType": "cb", "role": "user", "kind": "text", "content": "go on"},
+                {"id": format!("a{turn}"), "nodeType": "cb", "offset": 1, "role": "assistant", "kind": "text",
+                 "content": "done", "data_reply": turn}]})
+        });
+        let turns: Vec<Value> = turns.collect();
+        json!({"cycle": cycle, "meta": {"request": {"model": "gpt-4o"}},
+            "usage": {"input_tokens": 4000 + cycle, "cached_tokens": cached, "output_tokens": 7},
+            "root": {"id": "r", "children": [
+            {"id": "s", "nodeType": "^sys", "children": []},
+            {"id": "q", "nodeType": "^seq", "children": turns},
+            {"id": "h", "nodeType": "^ah", "children": []}]}})
+    };
+    let lines = format!("{}\n{}\n{}\n", step(1, 0), step(2, 3968), step(3, 0));
+    let session = Session::from_slice(lines.as_bytes()).expect("a session");
+    let (page, _) = page_of(&session.history(), &[]);
+    let data: Value = serde_json::from_str(page.data()).expect("JSON");
+    let unread = |step: usize| data["steps"][step]["prefix"]["unread"].clone();
+    assert_eq!(unread(1), Value::Null);
+    let missed = unread(2);
+    assert_eq!(
+        (&missed["readable"], &missed["read"]),
+        (&json!(3968), &json!(0))
+    );
+    assert!(
+        missed["cost"].as_u64() > Some(0) && missed["cause"].is_string(),
+        "{missed}"
+    );
+}
+
 /// Requests in which one thing is found in every place where a text can be.
 fn secrets(secret: &str) -> Session {
     let tool = json!({"type": "function", "function": {"name": format!("find_{secret}"), "description": secret,
