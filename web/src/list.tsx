@@ -56,7 +56,8 @@ export function List({ count, of, keyOf, guess, item, handle, attributes }: Prop
   let from = after(offsets, top - BEYOND);
   let to = Math.min(count, after(offsets, top + height + BEYOND) + 1);
   const goal = wanted.current;
-  if (goal && (goal.at < from || goal.at >= to)) {
+  const forced = goal !== null && (goal.at < from || goal.at >= to);
+  if (goal && forced) {
     from = Math.max(0, goal.at - 3);
     to = Math.min(count, goal.at + 12);
   }
@@ -107,6 +108,7 @@ export function List({ count, of, keyOf, guess, item, handle, attributes }: Prop
       child?.scrollIntoView({ block: goal.where });
       if (!differs || --goal.tries < 0) wanted.current = null;
       place.current = seen(element, scroller(element));
+      if (forced) again(null);
     }
     if (differs) again(null);
     // Texts that are opened, and a window that changes its width.

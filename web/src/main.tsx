@@ -580,6 +580,8 @@ function App() {
                 } else if (event.key === 'Escape') {
                   event.preventDefault();
                   setTyped('');
+                  setHit(-1);
+                  patch({ search: '' });
                   toStrip();
                 }
               }}
