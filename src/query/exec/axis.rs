@@ -224,7 +224,7 @@ fn fill_subtrees(left: &Bits, out: &mut Bits, window: &Range<u32>, input: RunInp
 }
 
 /// One past the last row of the subtree of a row of `piece`.
-fn end_of(piece: &SnapshotPiece, row: u32, input: RunInput<'_>) -> u32 {
+pub(super) fn end_of(piece: &SnapshotPiece, row: u32, input: RunInput<'_>) -> u32 {
     let local = row - piece.shift();
     // The subtrees of the root and of `^seq` go on in other segments.
     if local < 2 || Some(row) == input.snapshot.seq_row() {

@@ -177,16 +177,6 @@ pub(super) fn matches_of_chain(
 }
 
 impl StepRun<'_> {
-    /// Whether the steps find nothing, not even an implicit core.
-    pub(super) fn is_empty_from(
-        &self,
-        chain: &BoundChain,
-        left: LeftContext,
-        trace: &mut Trace,
-    ) -> bool {
-        self.steps(chain, 0, left, Cores::Kept, trace).is_empty()
-    }
-
     /// The rows of the window on which all tests hold, and the implicit cores of `cores`.
     pub(super) fn holding(&self, tests: &[BoundTest], cores: CoreRows, trace: &mut Trace) -> Bits {
         let (window, input) = (self.window.clone(), self.input);
@@ -217,7 +207,7 @@ impl StepRun<'_> {
     }
 
     /// Runs the steps from `first` on.
-    fn steps(
+    pub(super) fn steps(
         &self,
         chain: &BoundChain,
         first: usize,

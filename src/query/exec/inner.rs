@@ -10,11 +10,10 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use super::axis::{NodeSet, each_core_member, reach};
-use super::chain::{LeftContext, StepRun, matches_of_chain};
-use super::fill::CoreRows;
+use super::axis::{NodeSet, each_core_member, end_of};
+use super::chain::{Cores, LeftContext, StepRun, matches_of_chain};
+use super::fill::{CoreRows, fill_cores};
 use super::inner_rows::InnerRows;
-use super::order::key_order;
 use super::rows::MatchedRows;
 use super::stats::RunInput;
 use super::trace::Trace;
@@ -23,7 +22,7 @@ use super::zone::signs;
 use crate::index::{Bits, SnapshotPiece, UnitKind};
 use crate::query::ir::{Axis, InnerKind};
 use crate::query::plan::{
-    Bound, BoundChain, BoundFilter, BoundInner, BoundPick, BoundStep, BoundTest,
+    Bound, BoundChain, BoundFilter, BoundInner, BoundStep, BoundTest, BoundTests,
 };
 use crate::support::cancel::ensure;
 
@@ -55,7 +54,7 @@ pub(super) fn inner_rows(
     };
     let mut found: Vec<InnerRows> = Vec::with_capacity(bound.inner);
     // Those inside come first, so what a condition looks up is there.
-    for inner in bound.inner_tests() {
+    for (inner, step) in bound.inner_tests() {
         ensure();
         let mut run = InnerRun {
             window: window.clone(),
@@ -65,7 +64,7 @@ pub(super) fn inner_rows(
             },
             trace: Trace::off(),
         };
-        let rows = run.condition(inner);
+        let rows = run.condition(inner, step);
         trace.counters += run.trace.counters;
         found.push(rows);
     }
@@ -80,7 +79,8 @@ struct InnerRun<'a> {
 }
 
 impl InnerRun<'_> {
-    fn condition(&mut self, inner: &BoundInner) -> InnerRows {
+    /// The rows of a condition of a step.
+    fn condition(&mut self, inner: &BoundInner, step: &BoundFilter) -> InnerRows {
         let test = &inner.test;
         let mut naming = None;
         let rows = match test.kind {
@@ -94,9 +94,10 @@ impl InnerRun<'_> {
                 rows
             }
             InnerKind::Has => {
+                let candidates = self.candidates(step);
                 let mut rows = self.nothing();
                 for chain in &test.any {
-                    rows.or(&self.has(chain));
+                    rows.or(&self.has(chain, candidates.as_ref()));
                 }
                 rows
             }
@@ -159,22 +160,29 @@ impl InnerRun<'_> {
 
     // ---- what is below -----------------------------------------------------------------------
 
-    /// The rows below which a group has a match, its first step hanging from the row.
-    fn has(&mut self, chain: &BoundChain) -> Bits {
-        let is_zone = |step: &BoundStep| matches!(step, BoundStep::Zone { .. });
-        let has_cores = |piece: &SnapshotPiece| !piece.segment().cores().is_empty();
-        if !chain.steps.iter().any(picks) {
-            return self.has_without_picks(&chain.steps);
+    /// The rows of the class that a step tests, which are the only ones that it asks for; `None` if it tests none.
+    fn candidates(&mut self, step: &BoundFilter) -> Option<Bits> {
+        let is_type = |test: &&BoundTest| matches!(test, BoundTest::Type(_));
+        let types: BoundTests = step.tests.iter().filter(is_type).cloned().collect();
+        (!types.is_empty()).then(|| self.holding(&types, CoreRows::All))
+    }
+
+    /// The rows below which a group has a match, its first step hanging from the row. Only those of `candidates` are
+    /// asked for.
+    fn has(&mut self, chain: &BoundChain, candidates: Option<&Bits>) -> Bits {
+        if chain.filters().any(|step| !step.picks.is_empty()) {
+            let candidates = match candidates {
+                Some(candidates) => candidates.clone(),
+                None => self.holding(&[], CoreRows::All),
+            };
+            self.has_picked(chain, candidates)
+        } else {
+            self.has_without_picks(&chain.steps, candidates)
         }
-        let pieces = self.input.snapshot.pieces_in(self.window.clone());
-        if chain.steps.iter().any(is_zone) || pieces.iter().any(has_cores) {
-            return self.has_by_walking(chain);
-        }
-        self.has_picked(None, &chain.steps)
     }
 
     /// From the last step to the first: the rows from which the steps behind are reached.
-    fn has_without_picks(&mut self, steps: &[BoundStep]) -> Bits {
+    fn has_without_picks(&mut self, steps: &[BoundStep], candidates: Option<&Bits>) -> Bits {
         // The matches of the step behind, from which the last step is reached, and its axis.
         let mut behind: Option<(Bits, Axis)> = None;
         for step in steps.iter().rev() {
@@ -182,7 +190,7 @@ impl InnerRun<'_> {
                 BoundStep::Filter(filter) => {
                     let mut rows = self.holding_step(filter);
                     if let Some((behind, axis)) = &behind {
-                        rows.and(&self.above(behind, *axis));
+                        rows.and(&self.above(behind, *axis, None));
                     }
                     (rows, filter.axis)
                 }
@@ -193,7 +201,7 @@ impl InnerRun<'_> {
                         None => {}
                         Some((behind, Axis::Child)) => members.and(&behind),
                         Some((mut behind, Axis::Descendant)) => {
-                            let above = self.above(&behind, Axis::Descendant);
+                            let above = self.above(&behind, Axis::Descendant, None);
                             behind.or(&above);
                             members.and(&behind);
                         }
@@ -203,7 +211,7 @@ impl InnerRun<'_> {
             });
         }
         match behind {
-            Some((rows, axis)) => self.above(&rows, axis),
+            Some((rows, axis)) => self.above(&rows, axis, candidates),
             None => self.nothing(),
         }
     }
@@ -219,42 +227,73 @@ impl InnerRun<'_> {
     }
 
     /// The rows that have one of `rows` below them or, with [`Axis::Child`], among their children. Implicit cores are
-    /// among both.
-    fn above(&self, rows: &Bits, axis: Axis) -> Bits {
+    /// among both. Of `candidates` only, if they are given.
+    fn above(&self, rows: &Bits, axis: Axis, candidates: Option<&Bits>) -> Bits {
         let snapshot = self.input.snapshot;
         let mut out = rows.cleared();
+        // Looking below a candidate costs about as much as looking above a row.
+        let below = candidates
+            .filter(|candidates| axis == Axis::Descendant && candidates.count() < rows.count());
         for piece in snapshot.pieces_in(self.window.clone()) {
-            let (segment, shift) = (piece.segment(), piece.shift());
-            let parent_of = |row: u32| match segment.parent_of(row - shift) {
-                Some(parent) => Some(parent + shift),
-                None => snapshot.outer_parent(row),
-            };
-            let mut last = None;
-            rows.for_each_in(piece.start()..piece.end(), |row| {
-                let mut at = parent_of(row);
-                // Siblings mostly follow each other.
-                if at == last {
-                    return;
-                }
-                last = at;
-                while let Some(parent) = at
-                    && !out.contains(parent)
-                {
-                    out.insert(parent);
-                    if axis == Axis::Child || !self.window.contains(&parent) {
-                        break;
-                    }
-                    // The root and `^seq` may be in another piece.
-                    at = if parent < piece.start() {
-                        snapshot.parent(parent)
-                    } else {
-                        parent_of(parent)
-                    };
-                }
-            });
+            if let Some(candidates) = below {
+                self.having_below(piece, rows, candidates, &mut out);
+            } else {
+                self.walk_above(piece, rows, axis, &mut out);
+            }
             self.cores_above(piece, rows, axis, &mut out);
         }
+        if let Some(candidates) = candidates {
+            out.and(candidates);
+        }
         out
+    }
+
+    /// The candidates that are no implicit cores and have one of `rows` below them.
+    fn having_below(&self, piece: &SnapshotPiece, rows: &Bits, candidates: &Bits, out: &mut Bits) {
+        let has_cores = !piece.segment().cores().is_empty();
+        // The first of the rows after the candidate.
+        let mut next = Some(0);
+        candidates.for_each_in(piece.start()..piece.end(), |row| {
+            if next.is_some_and(|next| next <= row) {
+                next = rows.next(row + 1);
+            }
+            if next.is_some_and(|next| next < end_of(piece, row, self.input))
+                && !(has_cores && piece.segment().is_core(row - piece.shift()))
+            {
+                out.insert(row);
+            }
+        });
+    }
+
+    fn walk_above(&self, piece: &SnapshotPiece, rows: &Bits, axis: Axis, out: &mut Bits) {
+        let (segment, shift, snapshot) = (piece.segment(), piece.shift(), self.input.snapshot);
+        let parent_of = |row: u32| match segment.parent_of(row - shift) {
+            Some(parent) => Some(parent + shift),
+            None => snapshot.outer_parent(row),
+        };
+        let mut last = None;
+        rows.for_each_in(piece.start()..piece.end(), |row| {
+            let mut at = parent_of(row);
+            // Siblings mostly follow each other.
+            if at == last {
+                return;
+            }
+            last = at;
+            while let Some(parent) = at
+                && !out.contains(parent)
+            {
+                out.insert(parent);
+                if axis == Axis::Child || !self.window.contains(&parent) {
+                    break;
+                }
+                // The root and `^seq` may be in another piece.
+                at = if parent < piece.start() {
+                    snapshot.parent(parent)
+                } else {
+                    parent_of(parent)
+                };
+            }
+        });
     }
 
     fn cores_above(&self, piece: &SnapshotPiece, rows: &Bits, axis: Axis, out: &mut Bits) {
@@ -278,128 +317,57 @@ impl InnerRun<'_> {
         });
     }
 
-    /// [`has`](Self::has) for steps of which one picks, without zones. The matches of the first step are grouped by the
-    /// row on its left, and the step picks in each group. `lefts` are the rows on the left that the steps before have
-    /// found: a match belongs to the nearest of them above it. Without `lefts`, every row is on the left, and a match
-    /// belongs to each row above it. Linear in the matches and the levels above each.
-    fn has_picked(&mut self, lefts: Option<&Bits>, steps: &[BoundStep]) -> Bits {
-        let Some((BoundStep::Filter(step), rest)) = steps.split_first() else {
-            return self.nothing();
-        };
-        if !steps.iter().any(picks) {
-            return self.has_without_picks(steps);
-        }
-        let (window, axis) = (self.window.clone(), step.axis);
-        let mut rows = self.holding_step(step);
-        if let Some(lefts) = lefts {
-            let left = NodeSet {
-                bits: lefts.clone(),
-                root: false,
-                seq: false,
-            };
-            if let Some(below) = reach(&left, axis, None, window, self.input) {
-                rows.and(&below);
-            }
-        }
-        if step.picks.is_empty() {
-            // No child of a node is inside another.
-            let nested = lefts.is_some() || axis == Axis::Descendant;
-            let found = self.has_picked(nested.then_some(&rows), rest);
-            rows.and(&found);
-            return self.above(&rows, axis);
-        }
-        // What each test after a pick holds of.
-        let tests = step.picks.iter().filter_map(BoundPick::test);
-        let tests: Vec<Bits> = tests
-            .map(|test| self.holding(std::slice::from_ref(test), CoreRows::All))
-            .collect();
-        let mut out = self.above(&rows, axis);
-        if let Some(lefts) = lefts {
-            out.and(lefts);
-        }
-        let (mut members, mut picked) = (Vec::new(), self.nothing());
-        let mut pairs = Vec::new();
-        for node in out.iter() {
-            ensure();
-            self.group(node, lefts, &rows, step, &mut members);
-            if let Some(row) = left_of(&step.picks, &tests, &mut members) {
-                picked.insert(row);
-                pairs.push((node, row));
-            }
-        }
-        if !rest.is_empty() {
-            let found = self.has_picked(lefts.is_some().then_some(&picked), rest);
-            pairs.retain(|&(_, row)| found.contains(row));
-        }
+    /// [`has`](Self::has) for steps of which one picks: a run of the steps below those candidates that are in no other
+    /// one, then below those that are left. As many runs as candidates are inside each other; cores have their own.
+    fn has_picked(&mut self, chain: &BoundChain, mut candidates: Bits) -> Bits {
+        let mut cores = self.nothing();
+        let window = self.window.clone();
+        fill_cores(&[], CoreRows::All, &mut cores, window, self.input);
+        cores.and(&candidates);
+        candidates.and_not(&cores);
         let mut out = self.nothing();
-        pairs.into_iter().for_each(|(node, _)| out.insert(node));
-        out
-    }
-
-    /// The members of the group of `node` among `rows`, in the order in which the step picks; no more than it looks at.
-    fn group(
-        &self,
-        node: u32,
-        lefts: Option<&Bits>,
-        rows: &Bits,
-        step: &BoundFilter,
-        members: &mut Vec<u32>,
-    ) {
-        let snapshot = self.input.snapshot;
-        let most = match step.picks.first() {
-            Some(BoundPick::First) if !step.key_order => 1,
-            Some(BoundPick::Nth(n)) if !step.key_order => usize::try_from(*n).unwrap_or(usize::MAX),
-            _ => usize::MAX,
-        };
-        members.clear();
-        let (end, mut nearer) = (snapshot.end(node), node + 1);
-        let mut at = rows.next(nearer);
-        while let Some(row) = at.filter(|&row| row < end)
-            && members.len() < most
-        {
-            let left = lefts.and_then(|lefts| lefts.next(nearer));
-            if let Some(left) = left.filter(|&left| left < row) {
-                nearer = snapshot.end(left);
-                at = rows.next(row.max(nearer));
-                continue;
-            }
-            if step.axis == Axis::Descendant || snapshot.parent(row) == Some(node) {
-                members.push(row);
-            }
-            at = rows.next(row + 1);
-        }
-        if step.key_order {
-            let node = |row: u32| snapshot.node(row);
-            members.sort_by(|&a, &b| key_order(node(a), node(b)));
-        }
-    }
-
-    /// [`has`](Self::has) by running the steps below each row that has children. Only for picks behind zones and where
-    /// there are implicit cores, which have groups of their own; the rows read are those below each row.
-    fn has_by_walking(&mut self, chain: &BoundChain) -> Bits {
-        let snapshot = self.input.snapshot;
-        let mut out = self.nothing();
-        for piece in snapshot.pieces_in(self.window.clone()) {
-            let (segment, shift) = (piece.segment(), piece.shift());
-            let mut candidates: Vec<u32> = Vec::new();
-            for list in [segment.with_children(), segment.cores()] {
-                list.for_each_in(piece.rows(), |row| candidates.push(row + shift));
-            }
-            candidates.retain(|row| self.window.contains(row) && !piece.is_dead(row - shift));
-            for row in candidates {
+        for mut rest in [candidates, cores] {
+            loop {
                 ensure();
-                let window = row..snapshot.end(row);
+                let left = self.take_outermost(&mut rest);
+                if left.is_empty() {
+                    break;
+                }
+                let context = LeftContext::Nodes(NodeSet {
+                    bits: left.clone(),
+                    root: false,
+                    seq: false,
+                });
                 let run = StepRun {
-                    window: window.clone(),
+                    window: self.window.clone(),
                     input: self.input,
                 };
-                let left = LeftContext::of_row(row, window);
-                if !run.is_empty_from(chain, left, &mut self.trace) {
-                    out.insert(row);
-                }
+                let found = run.steps(chain, 0, context, Cores::Kept, &mut self.trace);
+                out.or(&self.above(&found, Axis::Descendant, Some(&left)));
             }
         }
         out
+    }
+
+    /// Takes the rows that have something below them and are not inside another one; those that have nothing are gone.
+    fn take_outermost(&self, rows: &mut Bits) -> Bits {
+        let (mut outermost, mut inside) = (rows.cleared(), rows.cleared());
+        let mut next = 0;
+        for piece in self.input.snapshot.pieces_in(self.window.clone()) {
+            rows.for_each_in(piece.start()..piece.end(), |row| {
+                let end = end_of(piece, row, self.input);
+                if end == row + 1 {
+                    return;
+                }
+                if row < next {
+                    return inside.insert(row);
+                }
+                next = end;
+                outermost.insert(row);
+            });
+        }
+        *rows = inside;
+        outermost
     }
 
     // ---- what is before and after ------------------------------------------------------------
@@ -567,37 +535,6 @@ impl InnerRun<'_> {
         }
         out
     }
-}
-
-fn picks(step: &BoundStep) -> bool {
-    match step {
-        BoundStep::Filter(filter) => !filter.picks.is_empty(),
-        BoundStep::Zone { .. } => false,
-    }
-}
-
-/// The member that is left of a group in its order, after picks and the tests between them.
-fn left_of(picks: &[BoundPick], tests: &[Bits], members: &mut Vec<u32>) -> Option<u32> {
-    let mut tests = tests.iter();
-    for pick in picks {
-        let kept = match pick {
-            BoundPick::First => members.first().copied(),
-            BoundPick::Last => members.last().copied(),
-            BoundPick::Nth(n) => usize::try_from(*n)
-                .ok()
-                .and_then(|n| members.get(n.checked_sub(1)?))
-                .copied(),
-            BoundPick::Test(_) => {
-                if let Some(rows) = tests.next() {
-                    members.retain(|&row| rows.contains(row));
-                }
-                continue;
-            }
-        };
-        members.clear();
-        members.extend(kept);
-    }
-    members.first().copied()
 }
 
 /// For each unit, the best of the values of the units whose depths differ by at most `within`; depths ascend.

@@ -243,12 +243,13 @@ impl BoundFilter {
 }
 
 impl Bound {
-    /// The conditions with selectors inside, each after those inside of it: in the order of their numbers.
-    pub fn inner_tests(&self) -> Vec<&BoundInner> {
+    /// The conditions with selectors inside, each after those inside of it and with its step: in the order of their
+    /// numbers.
+    pub fn inner_tests(&self) -> Vec<(&BoundInner, &BoundFilter)> {
         let mut found = Vec::with_capacity(self.inner);
-        let filters = self.chains.iter().flat_map(BoundChain::filters);
-        let tests = filters.flat_map(BoundFilter::all_tests);
-        tests.for_each(|test| add_inner(test, &mut found));
+        self.chains
+            .iter()
+            .for_each(|chain| add_inner(chain, &mut found));
         found
     }
 
@@ -291,9 +292,12 @@ impl Bound {
 }
 
 // Recursion is as deep as conditions are inside each other, which is bounded.
-fn add_inner<'a>(test: &'a BoundTest, found: &mut Vec<&'a BoundInner>) {
-    if let BoundTest::Inner(inner) = test {
-        inner.tests().for_each(|test| add_inner(test, found));
-        found.push(inner);
+fn add_inner<'a>(chain: &'a BoundChain, found: &mut Vec<(&'a BoundInner, &'a BoundFilter)>) {
+    for step in chain.filters() {
+        for inner in step.all_tests().filter_map(BoundTest::inner) {
+            let inside = inner.test.any.iter();
+            inside.for_each(|chain| add_inner(chain, found));
+            found.push((inner, step));
+        }
     }
 }
