@@ -6,6 +6,7 @@
 //! Bits of rows that are not alive are arbitrary. Implicit cores have bits, too: a step that may keep them looks them
 //! up.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use hashbrown::HashMap;
@@ -54,7 +55,7 @@ pub(super) fn inner_rows(
     };
     let mut found: Vec<InnerRows> = Vec::with_capacity(bound.inner);
     // Those inside come first, so what a condition looks up is there.
-    for (inner, step) in bound.inner_tests() {
+    for (inner, tests) in bound.inner_tests() {
         ensure();
         let mut run = InnerRun {
             window: window.clone(),
@@ -64,7 +65,7 @@ pub(super) fn inner_rows(
             },
             trace: Trace::off(),
         };
-        let rows = run.condition(inner, step);
+        let rows = run.condition(inner, tests);
         trace.counters += run.trace.counters;
         found.push(rows);
     }
@@ -79,8 +80,8 @@ struct InnerRun<'a> {
 }
 
 impl InnerRun<'_> {
-    /// The rows of a condition of a step.
-    fn condition(&mut self, inner: &BoundInner, step: &BoundFilter) -> InnerRows {
+    /// The rows of a condition; nobody asks for those on which `tests` do not hold.
+    fn condition(&mut self, inner: &BoundInner, tests: &[BoundTest]) -> InnerRows {
         let test = &inner.test;
         let mut naming = None;
         let rows = match test.kind {
@@ -94,7 +95,7 @@ impl InnerRun<'_> {
                 rows
             }
             InnerKind::Has => {
-                let candidates = self.candidates(step);
+                let candidates = self.candidates(tests);
                 let mut rows = self.nothing();
                 for chain in &test.any {
                     rows.or(&self.has(chain, candidates.as_ref()));
@@ -160,10 +161,10 @@ impl InnerRun<'_> {
 
     // ---- what is below -----------------------------------------------------------------------
 
-    /// The rows of the class that a step tests, which are the only ones that it asks for; `None` if it tests none.
-    fn candidates(&mut self, step: &BoundFilter) -> Option<Bits> {
+    /// The rows of the class that tests ask for; `None` if they ask for none.
+    fn candidates(&mut self, tests: &[BoundTest]) -> Option<Bits> {
         let is_type = |test: &&BoundTest| matches!(test, BoundTest::Type(_));
-        let types: BoundTests = step.tests.iter().filter(is_type).cloned().collect();
+        let types: BoundTests = tests.iter().filter(is_type).cloned().collect();
         (!types.is_empty()).then(|| self.holding(&types, CoreRows::All))
     }
 
@@ -392,33 +393,28 @@ impl InnerRun<'_> {
         let (matched, snapshot) = (self.matched(any), self.input.snapshot);
         let mut out = self.nothing();
         let first_end = |rows: Range<u32>| {
-            let mut least: Option<u32> = None;
-            let mut at = matched.next(rows.start);
+            let mut at = matched.next(rows.start)?;
+            let mut least = None;
             // Later matches end later than they begin.
-            while let Some(row) = at.filter(|&row| row < rows.end)
-                && least.is_none_or(|least| row < least)
-            {
-                let end = snapshot.end(row);
-                least = Some(least.map_or(end, |least| least.min(end)));
-                at = matched.next(row + 1);
+            while at < least.unwrap_or(rows.end) {
+                let end = snapshot.end(at);
+                least = Some(least.map_or(end, |least: u32| least.min(end)));
+                if end == at + 1 {
+                    break;
+                }
+                at = matched.next(at + 1).unwrap_or(u32::MAX);
             }
             least
         };
-        let Some(within) = within else {
-            if let Some(end) = first_end(0..snapshot.end_row()) {
-                out.insert_range(end..snapshot.end_row());
+        match within {
+            None => {
+                if let Some(end) = first_end(0..snapshot.end_row()) {
+                    out.insert_range(end..snapshot.end_row());
+                }
             }
-            return out;
-        };
-        let units = self.units();
-        let ends: Vec<Option<u32>> = units
-            .iter()
-            .map(|(rows, _)| first_end(rows.clone()))
-            .collect();
-        for ((rows, _), end) in units.iter().zip(nearest(&units, &ends, within, u32::min)) {
-            if let Some(end) = end {
+            Some(within) => self.each_near(within, first_end, u32::min, |rows, end| {
                 out.insert_range(end.max(rows.start)..rows.end.max(end));
-            }
+            }),
         }
         out
     }
@@ -431,22 +427,19 @@ impl InnerRun<'_> {
             let last = matched.previous(rows.end);
             last.filter(|&row| row >= rows.start)
         };
-        let Some(within) = within else {
-            if let Some(row) = last(0..snapshot.end_row()) {
-                self.insert_before(0, row, &mut out);
+        match within {
+            None => {
+                if let Some(row) = last(0..snapshot.end_row()) {
+                    self.insert_before(0, row, &mut out);
+                }
             }
-            return out;
-        };
-        let units = self.units();
-        let lasts: Vec<Option<u32>> = units.iter().map(|(rows, _)| last(rows.clone())).collect();
-        for ((rows, _), row) in units.iter().zip(nearest(&units, &lasts, within, u32::max)) {
-            if let Some(row) = row {
+            Some(within) => self.each_near(within, last, u32::max, |rows, row| {
                 if row < rows.end {
                     self.insert_before(rows.start, row, &mut out);
                 } else {
-                    out.insert_range(rows.clone());
+                    out.insert_range(rows);
                 }
-            }
+            }),
         }
         out
     }
@@ -476,11 +469,9 @@ impl InnerRun<'_> {
     }
 
     /// The rows of each depth with the depth, which ascends: `^sys`, `^ah`, and the turns from the newest.
-    fn units(&self) -> Vec<(Range<u32>, i64)> {
+    fn units(&self) -> impl Iterator<Item = (Range<u32>, i64)> {
         let snapshot = self.input.snapshot;
         let regions = [(snapshot.sys_rows(), -1), (snapshot.head_rows(), 0)];
-        let mut units: Vec<_> = regions.into_iter().collect();
-        units.retain(|(rows, _)| !rows.is_empty());
         let turns = snapshot.pieces().iter().rev().flat_map(|piece| {
             let segment = piece.segment();
             let is_turn = |unit: &u32| segment.units()[*unit as usize].kind == UnitKind::Turn;
@@ -490,8 +481,52 @@ impl InnerRun<'_> {
                 rows.start + piece.shift()..rows.end + piece.shift()
             })
         });
-        units.extend(turns.zip(1..));
-        units
+        let regions = regions.into_iter().filter(|(rows, _)| !rows.is_empty());
+        regions.chain(turns.zip(1..))
+    }
+
+    /// Visits the units that have a value, or are near one that has: with the best of the values of those whose depths
+    /// differ by at most `within`.
+    fn each_near(
+        &self,
+        within: i64,
+        value: impl Fn(Range<u32>) -> Option<u32>,
+        better: impl Fn(u32, u32) -> u32,
+        mut visit: impl FnMut(Range<u32>, u32),
+    ) {
+        if within == 0 {
+            return self.units().for_each(|(rows, _)| {
+                if let Some(value) = value(rows.clone()) {
+                    visit(rows, value);
+                }
+            });
+        }
+        // A window over the units slides along. Of its values, those that may still be the best, each better than those
+        // behind it.
+        let mut candidates: VecDeque<(i64, u32)> = VecDeque::new();
+        let mut coming = self.units().peekable();
+        for (rows, depth) in self.units() {
+            let is_near = |other: i64| other <= depth.saturating_add(within);
+            while let Some((coming, other)) = coming.next_if(|(_, other)| is_near(*other)) {
+                let Some(value) = value(coming) else { continue };
+                while candidates
+                    .back()
+                    .is_some_and(|&(_, last)| better(last, value) == value)
+                {
+                    candidates.pop_back();
+                }
+                candidates.push_back((other, value));
+            }
+            while candidates
+                .front()
+                .is_some_and(|&(other, _)| other < depth.saturating_sub(within))
+            {
+                candidates.pop_front();
+            }
+            if let Some(&(_, best)) = candidates.front() {
+                visit(rows, best);
+            }
+        }
     }
 
     // ---- calls and results -------------------------------------------------------------------
@@ -535,38 +570,4 @@ impl InnerRun<'_> {
         }
         out
     }
-}
-
-/// For each unit, the best of the values of the units whose depths differ by at most `within`; depths ascend.
-fn nearest(
-    units: &[(Range<u32>, i64)],
-    values: &[Option<u32>],
-    within: i64,
-    better: impl Fn(u32, u32) -> u32,
-) -> Vec<Option<u32>> {
-    // A window over the units slides along. Of its values, those that may still be the best, each better than those
-    // behind it.
-    let mut candidates: std::collections::VecDeque<(i64, u32)> = std::collections::VecDeque::new();
-    let mut coming = units.iter().zip(values).peekable();
-    let best = units.iter().map(|&(_, depth)| {
-        let is_near = |other: i64| other <= depth.saturating_add(within);
-        while let Some((&(_, other), &value)) = coming.next_if(|((_, other), _)| is_near(*other)) {
-            let Some(value) = value else { continue };
-            while candidates
-                .back()
-                .is_some_and(|&(_, last)| better(last, value) == value)
-            {
-                candidates.pop_back();
-            }
-            candidates.push_back((other, value));
-        }
-        while candidates
-            .front()
-            .is_some_and(|&(other, _)| other < depth.saturating_sub(within))
-        {
-            candidates.pop_front();
-        }
-        candidates.front().map(|&(_, value)| value)
-    });
-    best.collect()
 }

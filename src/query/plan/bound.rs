@@ -5,7 +5,8 @@ use smallvec::SmallVec;
 use super::predicate::Compare;
 use super::steps::{GroupStep, PlannedGroup, RootOrSeq};
 use crate::query::ir::{
-    Attr, Axis, Class, Facet, InnerTest, NodeCondition, PickStep, RangeAnswer, RowOrder, TypeTest,
+    Attr, Axis, Class, Facet, InnerKind, InnerTest, NodeCondition, PickStep, RangeAnswer, RowOrder,
+    TypeTest,
 };
 
 /// A plan with its values in place, still without a snapshot. Immutable and shared.
@@ -243,13 +244,12 @@ impl BoundFilter {
 }
 
 impl Bound {
-    /// The conditions with selectors inside, each after those inside of it and with its step: in the order of their
-    /// numbers.
-    pub fn inner_tests(&self) -> Vec<(&BoundInner, &BoundFilter)> {
+    /// The conditions with selectors inside, each after those inside of it: in the order of their numbers. With tests
+    /// that hold of every node of which they are asked.
+    pub fn inner_tests(&self) -> Vec<(&BoundInner, &[BoundTest])> {
         let mut found = Vec::with_capacity(self.inner);
-        self.chains
-            .iter()
-            .for_each(|chain| add_inner(chain, &mut found));
+        let chains = self.chains.iter();
+        chains.for_each(|chain| add_inner(chain, &[], &mut found));
         found
     }
 
@@ -292,12 +292,22 @@ impl Bound {
 }
 
 // Recursion is as deep as conditions are inside each other, which is bounded.
-fn add_inner<'a>(chain: &'a BoundChain, found: &mut Vec<(&'a BoundInner, &'a BoundFilter)>) {
+fn add_inner<'a>(
+    chain: &'a BoundChain,
+    outer: &'a [BoundTest],
+    found: &mut Vec<(&'a BoundInner, &'a [BoundTest])>,
+) {
+    let is_type = |test: &BoundTest| matches!(test, BoundTest::Type(_));
     for step in chain.filters() {
+        // The tests of the same node outside of `:is` and `:not` do where the step has no class.
+        let own = step.tests.iter().any(is_type);
+        let tests = if own { &*step.tests } else { outer };
         for inner in step.all_tests().filter_map(BoundTest::inner) {
+            let same = matches!(inner.test.kind, InnerKind::Is | InnerKind::Not);
+            let outer = if same { tests } else { &[] };
             let inside = inner.test.any.iter();
-            inside.for_each(|chain| add_inner(chain, found));
-            found.push((inner, step));
+            inside.for_each(|chain| add_inner(chain, outer, found));
+            found.push((inner, tests));
         }
     }
 }
