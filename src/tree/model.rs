@@ -9,6 +9,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
+use smallvec::SmallVec;
 
 use super::alias;
 use super::payload::{CONTENT, NodeRecord, RecordPlace};
@@ -239,8 +240,8 @@ pub(crate) fn hash_text(text: &str) -> u64 {
 pub struct Dictionary {
     /// All strings, one after the other.
     text: String,
-    /// Where each one ends.
-    ends: Vec<usize>,
+    /// Where each one ends. Those of a few, as of most columns of a commit, need no allocation.
+    ends: SmallVec<[u32; 4]>,
     /// `None` for few values: comparing a few short texts is faster than hashing one, and most dictionaries have a few.
     table: Option<Box<HashTable<u32>>>,
 }
@@ -260,8 +261,11 @@ impl Dictionary {
             // The names of a few types or roles, which then do not grow it step by step.
             self.text.reserve(value.len().max(32));
         }
-        self.text.push_str(value);
-        self.ends.push(self.text.len());
+        // After 4 GiB of text, which no reader accepts, strings are empty.
+        if u32::try_from(self.text.len() + value.len()).is_ok() {
+            self.text.push_str(value);
+        }
+        self.ends.push(self.text.len() as u32);
         let last = self.ends.len() as u32 - 1;
         match self.ends.len() {
             ..HASHED_FROM => {}
@@ -292,8 +296,8 @@ impl Dictionary {
         if self.ends.len() < HASHED_FROM {
             let (bytes, mut start) = (self.text.as_bytes(), 0);
             let known = self.ends.iter().position(|&end| {
-                let own = start..end;
-                start = end;
+                let own = start..end as usize;
+                start = own.end;
                 own.len() == value.len() && bytes[own] == *value.as_bytes()
             });
             return known.map(|known| known as u32);
@@ -327,11 +331,11 @@ impl Dictionary {
 }
 
 /// The string that a code has in a text which is cut at these ends.
-fn cut<'a>(text: &'a str, ends: &[usize], code: u32) -> Option<&'a str> {
+fn cut<'a>(text: &'a str, ends: &[u32], code: u32) -> Option<&'a str> {
     let at = code as usize;
     let end = *ends.get(at)?;
     let start = at.checked_sub(1).map_or(0, |before| ends[before]);
-    text.get(start..end)
+    text.get(start as usize..end as usize)
 }
 
 impl std::fmt::Debug for Dictionary {
