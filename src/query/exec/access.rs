@@ -38,6 +38,8 @@ pub(super) enum TestAccess<'a> {
         set: &'a NumberSet,
         /// The bit of [`Present`] for rows with a value; `None` if every row has one.
         given: Option<u8>,
+        /// A list that has every row whose number is in the set, if one has.
+        within: Option<&'a Posting>,
     },
     /// The ttl in `cycle`.
     Ttl {
@@ -160,7 +162,17 @@ impl<'a> TestAccess<'a> {
                 None => Self::of_column(segment.offsets(), set, None),
             },
             (Attr::Priority, Compare::Number(set)) => {
-                Self::of_column(segment.priorities(), set, None)
+                match Self::of_column(segment.priorities(), set, None) {
+                    Self::Column {
+                        column, set, given, ..
+                    } => Self::Column {
+                        column,
+                        set,
+                        given,
+                        within: (!set.contains(Some(0))).then(|| segment.with_priority()),
+                    },
+                    access => access,
+                }
             }
             (Attr::CreatedAtNs, Compare::Number(set)) => {
                 Self::of_column(segment.creation_times(), set, None)
@@ -190,10 +202,12 @@ impl<'a> TestAccess<'a> {
             },
             (Attr::Content, Compare::Value(test)) => Self::Content(test),
             (Attr::Custom(name), Compare::Value(test)) => {
-                Self::of_field(name, segment, condition, |value| test.holds(&scalar(value)))
+                Self::of_field(name, segment, condition, test.only(), |value| {
+                    test.holds(&scalar(value))
+                })
             }
             (Attr::Cadence, Compare::Number(set)) => {
-                Self::of_field(CADENCE.name, segment, condition, |value| {
+                Self::of_field(CADENCE.name, segment, condition, None, |value| {
                     set.contains(value.integer())
                 })
             }
@@ -221,16 +235,19 @@ impl<'a> TestAccess<'a> {
     pub(super) fn within(&self, segment: &'a Segment) -> Option<&'a Posting> {
         match self {
             Self::Ttl { set, .. } if !set.null => Some(segment.with_ttl()),
+            Self::Column { within, .. } => *within,
             Self::Observed(access, _) => access.within(segment),
             _ => None,
         }
     }
 
-    /// A custom attribute: by the posting lists of its values if it has few.
+    /// A custom attribute: by the posting lists of its values if it has few; `only` is the text that it must equal, if
+    /// there is one.
     fn of_field(
         name: &str,
         segment: &'a Segment,
         condition: &'a AttrCondition,
+        only: Option<&str>,
         holds: impl Fn(JsonValue<'_>) -> bool,
     ) -> Self {
         let null = holds(JsonValue::Null);
@@ -240,6 +257,10 @@ impl<'a> TestAccess<'a> {
         // More values than are worth lists: each node is read.
         if !field.has_values() {
             return Self::Node(condition);
+        }
+        if let Some(text) = only {
+            let like = field.values_like(text).filter(|(value, _)| holds(*value));
+            return Self::union(like.map(|(_, rows)| rows).collect());
         }
         let postings = |wanted: bool| {
             let chosen = field.values();
@@ -333,7 +354,12 @@ impl<'a> TestAccess<'a> {
             let all = set.ranges.contains(only);
             return if all { Self::Always } else { Self::Never };
         }
-        Self::Column { column, set, given }
+        Self::Column {
+            column,
+            set,
+            given,
+            within: None,
+        }
     }
 
     /// Whether it can fill words, rather than test nodes one by one.
@@ -360,7 +386,9 @@ impl<'a> TestAccess<'a> {
             Self::Except(postings) => {
                 !segment.is_core(row) && !postings.iter().any(|posting| posting.contains(row))
             }
-            Self::Column { column, set, given } => {
+            Self::Column {
+                column, set, given, ..
+            } => {
                 let given = given.is_none_or(|bit| segment.present(row).has(bit));
                 !segment.is_core(row) && set.contains(given.then(|| column.get(row)))
             }
