@@ -2,7 +2,7 @@
 //! layout, with the same settings, in the same run.
 //!
 //! - Commits: a durable commit of a turn of ten nodes beside inserting the same rows; many sessions in
-//!   one transaction beside one commit at a time.
+//!   one transaction beside one commit at a time; with `PACTQL_POSTGRES=1` in a server of its own, too.
 //! - From cold: opening a session and answering a selector beside one statement that fetches the rows,
 //!   for a short and a long history.
 //! - Size: recorded sessions in one file. They are read from `PACTQL_DATA`, or from `../shared/data`; without
@@ -21,6 +21,10 @@ mod many_sessions;
 mod program;
 #[path = "support/search_texts.rs"]
 mod search_texts;
+#[cfg(all(unix, feature = "postgres"))]
+#[path = "../tests/support/postgres.rs"]
+#[allow(dead_code, unreachable_pub, reason = "each program uses a part")]
+mod server;
 mod support;
 
 use std::hint::black_box;
@@ -215,56 +219,26 @@ fn commits(scratch: &Scratch, effort: Effort) {
 
 /// Commits of many sessions in one transaction.
 fn batches(scratch: &Scratch, effort: Effort) {
-    let rounds = (effort.rounds / 10).max(2);
-    let blocks = generate::new_blocks((rounds + 1) * 2 * BLOCKS);
-    let mut blocks = blocks.chunks(BLOCKS);
-    let store = open(&scratch.file("store.db"));
-    let name = |at: usize| format!("s{at}");
-    let mut live: Vec<Live> = (0..SESSIONS)
-        .map(|at| Live::new(&store, &name(at)))
-        .collect();
-    let (mut single, mut together) = (Vec::new(), Vec::new());
-    for _ in 0..=rounds {
-        let turn = blocks.next().expect("blocks");
-        live.iter_mut().for_each(|live| live.add(turn));
-        single.push(timed(|| live.iter_mut().for_each(Live::commit)));
-        let turn = blocks.next().expect("blocks");
-        live.iter_mut().for_each(|live| live.add(turn));
-        let all = live.iter_mut().map(|live| &mut live.0);
-        let mut results = Vec::new();
-        together.push(timed(|| results = store.commit_all(all)));
-        assert!(results.iter().all(Result::is_ok));
-    }
-    let single = median(&mut single[1..]);
-    rate(
-        "64 sessions: commit_all",
-        median(&mut together[1..]),
-        single,
+    let file = |name| scratch.file(name).to_str().expect("a path").to_owned();
+    together(
+        SESSIONS,
+        10.0,
+        effort,
+        [&file("store.db"), &file("batched.db")],
     );
-    drop(live);
-
-    let path = scratch.file("batched.db");
-    let builder = Store::builder().durability(Durability::Batched);
-    let store = builder.open(path.to_str().expect("a path")).expect("opens");
-    let mut live: Vec<Live> = (0..SESSIONS)
-        .map(|at| Live::new(&store, &name(at)))
-        .collect();
-    let turns = generate::new_blocks(rounds * BLOCKS);
-    let all = timed(|| {
-        std::thread::scope(|scope| {
-            for live in &mut live {
-                scope.spawn(|| {
-                    for turn in turns.chunks(BLOCKS) {
-                        live.add(turn);
-                        live.commit();
-                    }
-                });
-            }
-        });
-    });
-    let name = "64 sessions: Durability::Batched, adding included";
-    rate(name, all / rounds as f64, single);
-
+    #[cfg(all(unix, feature = "postgres"))]
+    match server::Server::start() {
+        Ok(server) => {
+            println!("in PostgreSQL");
+            together(
+                32,
+                5.0,
+                effort,
+                [&server.url("alone"), &server.url("batched")],
+            );
+        }
+        Err(reason) => println!("{reason}"),
+    }
     // What waiting for the disk once saves at all.
     let rows = rows_of_commits(scratch, SESSIONS * 2);
     let hand = ByHand::like(&scratch.file("model.db"), &scratch.file("hand.db"));
@@ -280,13 +254,63 @@ fn batches(scratch: &Scratch, effort: Effort) {
     );
 }
 
-/// Prints how many times faster all sessions were committed than one at a time.
-fn rate(name: &str, together: f64, single: f64) {
-    let (ratio, met) = (single / together, verdict(single / together >= 10.0));
-    let [together, single] = [together, single].map(|all| nice(all / SESSIONS as f64));
-    println!(
-        "{name:<52}{together:>12}{single:>12}{ratio:>8.1}x{:>10}  {met}",
-        "10x"
+/// Commits of as many sessions, one at a time, by `commit_all`, and by threads of a store that groups them.
+fn together(sessions: usize, required: f64, effort: Effort, urls: [&str; 2]) {
+    let rounds = (effort.rounds / 10).max(2);
+    let blocks = generate::new_blocks((rounds + 1) * 2 * BLOCKS);
+    let mut blocks = blocks.chunks(BLOCKS);
+    let begin = |store: &Store| -> Vec<Live> {
+        let names = (0..sessions).map(|at| format!("s{at}"));
+        names.map(|name| Live::new(store, &name)).collect()
+    };
+    let rate = |name: &str, all: f64, one_by_one: f64| {
+        let ratio = one_by_one / all;
+        let name = format!("{sessions} sessions: {name}");
+        let [all, one_by_one] = [all, one_by_one].map(|time| nice(time / sessions as f64));
+        println!(
+            "{name:<52}{all:>12}{one_by_one:>12}{ratio:>8.1}x{:>10}  {}",
+            format!("{required}x"),
+            verdict(ratio >= required)
+        );
+    };
+    let store = Store::connect(urls[0]).expect("opens");
+    let mut live = begin(&store);
+    let (mut single, mut together) = (Vec::new(), Vec::new());
+    for _ in 0..=rounds {
+        let turn = blocks.next().expect("blocks");
+        live.iter_mut().for_each(|live| live.add(turn));
+        single.push(timed(|| live.iter_mut().for_each(Live::commit)));
+        let turn = blocks.next().expect("blocks");
+        live.iter_mut().for_each(|live| live.add(turn));
+        let all = live.iter_mut().map(|live| &mut live.0);
+        let mut results = Vec::new();
+        together.push(timed(|| results = store.commit_all(all)));
+        assert!(results.iter().all(Result::is_ok));
+    }
+    let single = median(&mut single[1..]);
+    rate("commit_all", median(&mut together[1..]), single);
+    drop(live);
+
+    let builder = Store::builder().durability(Durability::Batched);
+    let store = builder.connect(urls[1]).expect("opens");
+    let mut live = begin(&store);
+    let turns = generate::new_blocks(rounds * BLOCKS);
+    let all = timed(|| {
+        std::thread::scope(|scope| {
+            for live in &mut live {
+                scope.spawn(|| {
+                    for turn in turns.chunks(BLOCKS) {
+                        live.add(turn);
+                        live.commit();
+                    }
+                });
+            }
+        });
+    });
+    rate(
+        "Durability::Batched, adding included",
+        all / rounds as f64,
+        single,
     );
 }
 

@@ -40,7 +40,10 @@ pub enum StoreError {
     Coded(Code, String),
     #[error(transparent)]
     Unread(#[from] LoadFailure),
-    /// The database reported an error; a full disk and a lost connection are among them.
+    /// No space is left on the disk of the store.
+    #[error("the database of the store: {0}")]
+    Full(String),
+    /// The database reported an error; a lost connection is among them.
     #[error("the database of the store: {0}")]
     Database(String),
     #[error("{}: {}", .0.display(), .1)]

@@ -38,6 +38,18 @@ pub(crate) struct WrittenFile {
     pub(crate) sha256: String,
 }
 
+impl WrittenFile {
+    /// Where it is, if it is as it was written. Linear in the file.
+    pub(crate) fn check(&self, root: &Path) -> Result<PathBuf> {
+        let path = root.join(&self.path);
+        if hash_of(&path)? != self.sha256 {
+            let what = format!("{} is not the file that was exported", path.display());
+            return Err(StoreError::Damaged(what));
+        }
+        Ok(path)
+    }
+}
+
 /// The values of a column. With `given`, which are not null.
 #[derive(Debug)]
 pub(crate) enum ColumnValues {

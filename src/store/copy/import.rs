@@ -65,6 +65,8 @@ fn import(database: &mut dyn Database, root: &Path) -> Result<ParquetImported, S
     if copy.files.is_empty() {
         return unfinished();
     }
+    // It is not read otherwise.
+    whole(&copy, "format")?.check(root)?;
     let mut buckets = Vec::with_capacity(copy.state.len());
     for (number, hash) in &copy.state {
         match BucketManifest::read(root, *number)? {

@@ -12,12 +12,14 @@ use std::path::{Path, PathBuf};
 use hashbrown::HashSet;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::store::copy::file::WrittenFile;
 use crate::store::database::new_file::sync_name;
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{CopyFiles, LAYOUT, StoreTable, TABLES};
 use crate::support::scratch::{PartialFile, is_part, private, private_directory};
+use crate::tree::hash::hex;
 
 /// The directory of the manifests. Engines pass over names that begin so.
 pub(crate) const DIRECTORY: &str = "_pactql";
@@ -38,6 +40,8 @@ pub(crate) struct CopyManifest {
     pub(crate) files: Vec<WrittenFile>,
     /// The buckets that have sessions, and 0: their numbers, and the hashes of their manifests.
     pub(crate) state: Vec<(i64, String)>,
+    /// The SHA-256 of this as JSON with nothing here, in hexadecimal digits.
+    sha256: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +90,20 @@ impl CopyManifest {
             since_ns,
             files: Vec::new(),
             state: Vec::new(),
+            sha256: String::new(),
         }
+    }
+
+    /// With its sum.
+    fn sealed(&self) -> Self {
+        let mut bare = Self {
+            sha256: String::new(),
+            ..self.clone()
+        };
+        // Texts and numbers always have a JSON.
+        let json = serde_json::to_vec(&bare).unwrap_or_default();
+        bare.sha256 = hex(&Sha256::digest(json));
+        bare
     }
 
     fn path(root: &Path) -> PathBuf {
@@ -110,12 +127,16 @@ impl CopyManifest {
             Some(copy) if !(1..=MOST_BUCKETS).contains(&copy.buckets) => Err(StoreError::Damaged(
                 format!("{} has {} buckets", path.display(), copy.buckets),
             )),
+            Some(copy) if copy.sealed() != copy => Err(StoreError::Damaged(format!(
+                "{} is not what its sum says",
+                path.display()
+            ))),
             copy => Ok(copy),
         }
     }
 
     pub(crate) fn write(&self, root: &Path) -> Result<()> {
-        write(&Self::path(root), self)
+        write(&Self::path(root), &self.sealed())
     }
 }
 

@@ -15,7 +15,7 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::file::{BYTES, ColumnValues, ROWS, WrittenFile, hash_of, physical};
+use super::file::{BYTES, ColumnValues, ROWS, WrittenFile, physical};
 use crate::store::database::sql::{ResultRow, SqlValue, Type};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{StoreColumn, StoreTable};
@@ -35,13 +35,7 @@ pub(crate) struct FileRows {
 impl FileRows {
     /// Refuses a file without the hash that `written` says, or without the columns of the table. Linear in the file.
     pub(crate) fn open(root: &Path, written: &WrittenFile, table: &StoreTable) -> Result<Self> {
-        let path = root.join(&written.path);
-        if hash_of(&path)? != written.sha256 {
-            return Err(StoreError::Damaged(format!(
-                "{} is not the file that was exported",
-                path.display()
-            )));
-        }
+        let path = written.check(root)?;
         let io = |error| StoreError::Io(path.clone(), error);
         let file = File::open(&path).map_err(io)?;
         let bytes = i64::try_from(file.metadata().map_err(io)?.len()).unwrap_or(i64::MAX);

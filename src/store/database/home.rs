@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 #[cfg(feature = "postgres")]
@@ -48,7 +48,7 @@ pub(crate) struct Home {
     options: HomeOptions,
     idle: Mutex<Vec<Box<dyn Database>>>,
     /// Opened when something is written: a process that only reads needs one connection.
-    writer: OnceLock<Mutex<Box<dyn Database>>>,
+    writer: Mutex<Option<Box<dyn Database>>>,
     /// The connection that notices commits of others: its number changes with each.
     watcher: Mutex<Option<Box<dyn Database>>>,
     /// Which file it was when it was opened.
@@ -142,7 +142,7 @@ impl Home {
             place,
             options: options.clone(),
             idle: Mutex::default(),
-            writer: OnceLock::new(),
+            writer: Mutex::default(),
             watcher: Mutex::default(),
             file: None,
         };
@@ -175,21 +175,40 @@ impl Home {
                 self.place
             )));
         }
-        let writer = match self.writer.get() {
-            Some(writer) => writer,
-            None => {
-                let made = self.place.connect(FileAccess::Write, self.options.busy)?;
-                if self.place.file() != self.file {
-                    return Err(StoreError::Database(format!(
-                        "{} was replaced by another file while it was open; open the store again",
-                        self.place
-                    )));
-                }
-                self.writer.get_or_init(|| Mutex::new(made))
-            }
-        };
         // The caller that panicked with it has rolled back: its guard was dropped.
-        Ok(WriteConnection(lock(writer)))
+        let mut writer = lock(&self.writer);
+        if writer.is_none() {
+            let made = self.place.connect(FileAccess::Write, self.options.busy)?;
+            if self.place.file() != self.file {
+                return Err(StoreError::Database(format!(
+                    "{} was replaced by another file while it was open; open the store again",
+                    self.place
+                )));
+            }
+            *writer = Some(made);
+        }
+        Ok(WriteConnection(writer))
+    }
+
+    /// Changes a store whose disk is full, as [`Sqlite::in_place`] does. No connection of this process stays open.
+    pub(crate) fn in_place<T>(
+        &self,
+        work: impl FnOnce(&mut dyn Database) -> Result<T>,
+    ) -> Result<T> {
+        let mut writer = lock(&self.writer);
+        match &self.place {
+            StorePlace::File(path) => {
+                *writer = None;
+                *lock(&self.watcher) = None;
+                lock(&self.idle).clear();
+                Sqlite::in_place(path, self.options.busy, work)
+            }
+            // A full disk of a server is no error of this kind.
+            #[cfg(feature = "postgres")]
+            StorePlace::Server(_) => {
+                work(&mut *self.place.connect(FileAccess::Write, self.options.busy)?)
+            }
+        }
     }
 
     /// For this caller alone. It goes back to the pool when it is dropped.
@@ -209,8 +228,13 @@ impl Home {
             Some(reader) => reader,
             none => none.insert(self.connect_reader()?),
         };
-        let version = reader.data_version();
-        if version.is_err() {
+        // Commits of others are not noticed by a connection that is closed in between.
+        let alone = reader.is_alone();
+        let version = match alone {
+            true => reader.now_ns(),
+            false => reader.data_version(),
+        };
+        if version.is_err() || alone {
             // The next call connects again.
             *watcher = None;
         }
@@ -221,7 +245,7 @@ impl Home {
     fn create(&self) -> Result<Box<dyn Database>> {
         let mut made = self.place.connect(FileAccess::Create, self.options.busy)?;
         schema::create(&mut *made, &self.place.to_string())?;
-        self.writer.get_or_init(|| Mutex::new(made));
+        *lock(&self.writer) = Some(made);
         self.connect_reader()
     }
 
@@ -233,12 +257,15 @@ impl Home {
         } else {
             FileAccess::Read
         };
-        self.place.connect(access, self.options.busy)
+        match self.place.connect(access, self.options.busy) {
+            Err(StoreError::Full(_)) => self.place.connect(FileAccess::Alone, self.options.busy),
+            connected => connected,
+        }
     }
 
     fn give_back(&self, database: Box<dyn Database>) {
         let mut idle = lock(&self.idle);
-        if idle.len() < IDLE {
+        if idle.len() < IDLE && !database.is_alone() {
             idle.push(database);
         }
     }
@@ -262,25 +289,35 @@ impl fmt::Debug for Home {
 }
 
 /// The connection that writes. A transaction that was not ended is rolled back.
-pub(crate) struct WriteConnection<'h>(MutexGuard<'h, Box<dyn Database>>);
+pub(crate) struct WriteConnection<'h>(MutexGuard<'h, Option<Box<dyn Database>>>);
 
+#[allow(
+    clippy::expect_used,
+    reason = "it is connected before it is handed out"
+)]
 impl Deref for WriteConnection<'_> {
     type Target = dyn Database;
 
     fn deref(&self) -> &Self::Target {
-        &**self.0
+        &**self.0.as_ref().expect("connected")
     }
 }
 
+#[allow(
+    clippy::expect_used,
+    reason = "it is connected before it is handed out"
+)]
 impl DerefMut for WriteConnection<'_> {
     fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut **self.0
+        &mut **self.0.as_mut().expect("connected")
     }
 }
 
 impl Drop for WriteConnection<'_> {
     fn drop(&mut self) {
-        self.0.rollback();
+        if let Some(database) = self.0.as_mut() {
+            database.rollback();
+        }
     }
 }
 

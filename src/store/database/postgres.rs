@@ -473,7 +473,7 @@ fn connect(address: &ServerAddress, access: FileAccess, busy: Duration) -> Resul
     let client = apart(|| address.config.connect(NoTls)).map_err(failed)?;
     let mut client = ClientLink(Some(client));
     let read_only = match access {
-        FileAccess::Create | FileAccess::Write => "off",
+        FileAccess::Create | FileAccess::Write | FileAccess::Alone => "off",
         FileAccess::Read | FileAccess::ReadOnly | FileAccess::Damaged => "on",
     };
     // `lock_timeout` ends the wait for another writer, as `busy_timeout` does in SQLite. To compile a statement with

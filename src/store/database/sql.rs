@@ -180,6 +180,11 @@ pub(crate) trait Database: Send {
     /// The time of the database's clock, in nanoseconds since 1970.
     fn now_ns(&mut self) -> Result<i64>;
 
+    /// Whether it keeps others from the store as long as it is open.
+    fn is_alone(&self) -> bool {
+        false
+    }
+
     /// A number that differs from the one before if another connection has committed in between.
     fn data_version(&mut self) -> Result<i64>;
 

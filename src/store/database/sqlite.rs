@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
-use rusqlite::ffi::ErrorCode;
+use rusqlite::ffi::{self, ErrorCode};
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
@@ -25,7 +25,7 @@ use crate::store::database::sql::{
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::wide::Wide;
 use crate::support::cancel::{self, free, stopped};
-use crate::support::scratch::private;
+use crate::support::scratch::{PartialFile, private};
 
 /// Statements that stay prepared; the store has fewer.
 const STATEMENTS: usize = 256;
@@ -54,6 +54,8 @@ pub(crate) enum FileAccess {
     ReadOnly,
     /// As `ReadOnly`, also a file that was cut off.
     Damaged,
+    /// To write it while no other program has it open: on a full disk there is no room for the file that programs share.
+    Alone,
 }
 
 pub(crate) struct Sqlite {
@@ -61,6 +63,7 @@ pub(crate) struct Sqlite {
     path: PathBuf,
     file: Option<FileId>,
     busy: Duration,
+    alone: bool,
     /// Where [`ROW`] puts the rows of a statement.
     rows: Arc<Mutex<Wide>>,
 }
@@ -119,7 +122,9 @@ impl Sqlite {
         let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags |= match access {
             FileAccess::Create => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-            FileAccess::Write | FileAccess::Read => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            FileAccess::Write | FileAccess::Read | FileAccess::Alone => {
+                OpenFlags::SQLITE_OPEN_READ_WRITE
+            }
             // The last connection that could write removes the files beside the store when it is closed;
             // one that cannot leaves them. With a log there are such files already, and it stays as it is.
             _ if !beside(&path, "-wal").exists() => OpenFlags::SQLITE_OPEN_READ_WRITE,
@@ -132,6 +137,7 @@ impl Sqlite {
             path,
             file: None,
             busy,
+            alone: access == FileAccess::Alone,
             rows: Arc::default(),
         };
         made.connection
@@ -142,8 +148,12 @@ impl Sqlite {
             let reads = made.connection.pragma_update(None, "writable_schema", true);
             reads.map_err(|e| made.error(&e))?;
         }
-        if matches!(access, FileAccess::ReadOnly | FileAccess::Damaged) {
-            made.without_log()?;
+        match access {
+            FileAccess::ReadOnly | FileAccess::Damaged => made.without_log()?,
+            // Whether there is room for the files beside it.
+            FileAccess::Read => made.probe().map_err(|e| made.error(&e))?,
+            FileAccess::Alone => made.row("pragma locking_mode = exclusive")?,
+            FileAccess::Create | FileAccess::Write => {}
         }
         // A statement of work that is cancelled ends with an error, and its transaction with it.
         let stops = made.connection.progress_handler(STEPS, Some(stopped));
@@ -158,8 +168,7 @@ impl Sqlite {
     /// In a directory that nothing can be written to, SQLite cannot make the files that readers and
     /// writers share. Without a log of recent commits either, the file holds all of the store.
     fn without_log(&mut self) -> Result<()> {
-        let probe = "select count(*) from sqlite_master";
-        let Err(error) = self.connection.query_row(probe, [], |_| Ok(())) else {
+        let Err(error) = self.probe() else {
             return Ok(());
         };
         let log = std::fs::metadata(beside(&self.path, "-wal"));
@@ -186,6 +195,47 @@ impl Sqlite {
         Ok(())
     }
 
+    fn probe(&self) -> rusqlite::Result<()> {
+        let first = "select count(*) from sqlite_schema";
+        self.connection.query_row(first, [], |_| Ok(()))
+    }
+
+    /// Runs a statement whose one row says nothing.
+    fn row(&self, sql: &str) -> Result<()> {
+        let done = self.connection.query_row(sql, [], |_| Ok(()));
+        done.map_err(|error| self.error(&error))
+    }
+
+    /// Changes a store whose disk has no room for a log, while no other program has it open: the pages themselves, of which
+    /// a copy as they were is among the temporary files until `work` has ended.
+    pub(crate) fn in_place<T>(
+        path: &Path,
+        busy: Duration,
+        work: impl FnOnce(&mut dyn Database) -> Result<T>,
+    ) -> Result<T> {
+        let mut alone = Self::open(path, FileAccess::Alone, busy)?;
+        alone.row("pragma journal_mode = memory")?;
+        let aside = std::env::temp_dir();
+        let copy = aside.join(path.file_name().unwrap_or_default());
+        let copy = PartialFile::file(&copy, None)
+            .map_err(|error| StoreError::Io(aside.clone(), error))
+            .and_then(|copy| alone.copy_to(copy.path()).map(|()| copy));
+        let copy = copy.map_err(|error| {
+            StoreError::Full(format!(
+                "{}: no space is left on the disk, and a copy of the store as it is cannot be kept in {} meanwhile \
+                 ({error}); make room, or set TMPDIR to a directory of another disk",
+                path.display(),
+                aside.display(),
+            ))
+        })?;
+        let done = work(&mut alone);
+        let scrubbed = done.and_then(|done| alone.scrub(Duration::ZERO).map(|()| done));
+        drop(copy);
+        // It stays in the file; the next one that writes sets it, too.
+        let _ = alone.row("pragma journal_mode = wal");
+        scrubbed
+    }
+
     fn prepare_connection(&self, access: FileAccess) -> rusqlite::Result<()> {
         let connection = &self.connection;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -198,10 +248,12 @@ impl Sqlite {
         connection.create_scalar_function(SEARCH, 2, flags | PURE, search)?;
         connection.create_scalar_function(BYTES, 2, flags | PURE, bytes)?;
         match access {
-            FileAccess::Create | FileAccess::Write => {
-                // Of a file without tables; free pages go from the end of the file then.
-                connection.pragma_update(None, "auto_vacuum", "incremental")?;
-                self.log_commits()?;
+            FileAccess::Create | FileAccess::Write | FileAccess::Alone => {
+                if access != FileAccess::Alone {
+                    // Of a file without tables; free pages go from the end of the file then.
+                    connection.pragma_update(None, "auto_vacuum", "incremental")?;
+                    self.log_commits()?;
+                }
                 connection.pragma_update(None, "synchronous", "full")?;
                 // Where a text must be erased, what was deleted may not stay in free pages.
                 connection.query_row("pragma secure_delete = on", [], |_| Ok(()))?;
@@ -277,10 +329,7 @@ impl Sqlite {
         let begun = || self.connection.unchecked_transaction();
         let moment = self.connection.is_autocommit().then(begun);
         let moment = moment.transpose().map_err(mine)?;
-        let first = "select count(*) from sqlite_schema";
-        self.connection
-            .query_row(first, [], |_| Ok(()))
-            .map_err(mine)?;
+        self.probe().map_err(mine)?;
         {
             let backup = Backup::new(&self.connection, &mut target).map_err(failed)?;
             let mut waiting = Instant::now();
@@ -394,6 +443,10 @@ impl Database for Sqlite {
         }))
     }
 
+    fn is_alone(&self) -> bool {
+        self.alone
+    }
+
     fn data_version(&mut self) -> Result<i64> {
         self.check_file()?;
         Ok(one_int(self, "pragma data_version", &[])?.unwrap_or(0))
@@ -501,11 +554,19 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Also where the file that programs share cannot be made.
+fn is_full(error: &rusqlite::Error) -> bool {
+    let shared = |error: &rusqlite::ffi::Error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE;
+    error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+        || error.sqlite_error().is_some_and(shared)
+}
+
 fn said(path: &Path, error: &rusqlite::Error) -> StoreError {
     let path = path.display();
     let what = match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => {
-            "no space is left on the disk; nothing was written: make room and try again"
+        _ if is_full(error) => {
+            let what = "no space is left on the disk; nothing was written: make room and try again";
+            return StoreError::Full(format!("{path}: {what}"));
         }
         Some(ErrorCode::ReadOnly) => "the file or its directory is read-only; nothing was written",
         Some(ErrorCode::CannotOpen) => {

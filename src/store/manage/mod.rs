@@ -334,7 +334,8 @@ impl Store {
     /// # Errors
     /// Those of the database; a reader still holds what was removed.
     pub fn vacuum(&self) -> Result<(), Error> {
-        self.core.home.writer()?.vacuum()?;
+        self.core
+            .with_or_without_log(|database| database.vacuum())?;
         self.core.unscrubbed.store(false, Ordering::Relaxed);
         Ok(())
     }

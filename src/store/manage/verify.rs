@@ -16,7 +16,7 @@ use crate::store::layout::schema::{self, StoreTable, list, table};
 use crate::store::layout::sums::{Finding, check_sums, holds, is_closed};
 use crate::store::manage::whole::{SnapshotLink, add_units, base_hash, links, unit_changes};
 use crate::store::read::catalog::{self, SessionEntry};
-use crate::store::read::load::{Placement, places, restore_unit};
+use crate::store::read::load::{Placement, changed_places, places, restore_unit};
 use crate::store::texts::tables;
 use crate::store::write::change::{IN_FORCE, chained};
 use crate::store::write::records;
@@ -71,7 +71,7 @@ fn sessions(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()>
     let list = "select session_id from session order by name";
     for number in ints(database, list, &[])? {
         match catalog::by_id(database, number) {
-            Ok(Some(entry)) => session(database, &entry, found)?,
+            Ok(Some(entry)) => drop(session(database, &entry, found)?),
             Ok(None) => {}
             Err(StoreError::Damaged(what)) => {
                 found.push((None, None, format!("the row of session {number}: {what}")));
@@ -283,11 +283,12 @@ fn left_over(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()
 /// What contradicts itself in a session: the cycle of the first snapshot concerned, and what.
 type SessionFaults = Vec<(Option<i64>, String)>;
 
+/// Returns the rows of its snapshots besides.
 pub(crate) fn session(
     database: &mut dyn Database,
     entry: &SessionEntry,
     found: &mut Vec<Finding>,
-) -> Result<()> {
+) -> Result<Vec<SnapshotLink>> {
     let mut wrong = SessionFaults::new();
     let mut note = |part: Result<SessionFaults>| {
         match part {
@@ -297,8 +298,12 @@ pub(crate) fn session(
         Ok::<(), StoreError>(())
     };
     let session = entry.session;
+    let mut rows = Vec::new();
     note(closing(database, entry))?;
-    note(chain(database, session))?;
+    note(chain(database, session, i64::MIN).map(|(faults, links)| {
+        rows = links;
+        faults
+    }))?;
     note(misplaced(database, session))?;
     note(records::attempts(database, session).map(|_| SessionFaults::new()))?;
     let runtime = entry.runtime.as_deref().unwrap_or("{}");
@@ -308,50 +313,95 @@ pub(crate) fn session(
     }
     let name = || Some(entry.name.clone());
     found.extend(wrong.into_iter().map(|(cycle, what)| (name(), cycle, what)));
-    Ok(())
+    Ok(rows)
 }
 
-/// Whether the row of the session is what its sum says, which the newest snapshot is part of.
-/// And whether its snapshots are those that were found by their ends. Linear in them, in the index.
-pub(crate) fn closing(database: &mut dyn Database, entry: &SessionEntry) -> Result<SessionFaults> {
-    let what =
-        "the row of the session is not what its sum says, or the newest snapshots are missing";
-    let commits = "select count(*), min(seq), max(seq) from snapshot \
+/// Whether the row of the session is what its sum says, which the newest snapshot is part of; whether its snapshots are
+/// those that were found by their ends; and where no placement may be. Linear in its history.
+fn closing(database: &mut dyn Database, entry: &SessionEntry) -> Result<SessionFaults> {
+    let mut wrong = closed(database, entry.session)?;
+    let seqs = "select count(*), min(seq), max(seq) from snapshot \
          where session_id = ?1 and not working";
-    let commits = first(database, commits, &[entry.session.into()], |row| {
+    let seqs = first(database, seqs, &[entry.session.into()], |row| {
         Ok((int(row, 0)?, row.int(1)?.zip(row.int(2)?)))
-    });
-    let found = |(count, ends)| count == entry.snapshots() as i64 && ends == entry.seqs;
-    let is_sound = holds(commits.map(|commits| commits.is_some_and(found)))?
-        && holds(is_closed(database, entry.session))?;
-    Ok((!is_sound)
-        .then(|| (None, what.to_owned()))
-        .into_iter()
-        .collect())
-}
-
-/// Returns the cycles where the chain of hashes differs, and how.
-fn chain(database: &mut dyn Database, session: i64) -> Result<SessionFaults> {
-    let places = places(database, session, (0, IN_FORCE))?;
-    let mut wrong: SessionFaults = overlap(&places)
-        .map(|what| (None, what))
-        .into_iter()
-        .collect();
-    let changes = unit_changes(database, session, &places)?;
-    let mut before: Option<SnapshotLink> = None;
-    let links = links(database, session, i64::MIN)?;
-    let ends = links.first().zip(links.last());
-    let ends = ends.map_or((1, 0), |(first, last)| (first.seq, last.seq));
+    })?;
+    if seqs != Some((entry.snapshots() as i64, entry.seqs)) {
+        wrong.push((None, "snapshots are missing".to_owned()));
+    }
+    let places = places(database, entry.session, (0, IN_FORCE))?;
+    wrong.extend(overlap(&places).map(|what| (None, what)));
+    let (first, last) = entry.seqs.unwrap_or((1, 0));
+    let last = last + i64::from(entry.working);
     for place in &places {
-        let begins = (ends.0..=ends.1).contains(&place.first_seq);
-        let ended = place.last_seq == IN_FORCE || place.last_seq < ends.1;
+        let begins = (first..=last).contains(&place.first_seq);
+        let ended = place.last_seq == IN_FORCE || place.last_seq < last;
         if !begins || !ended {
             let id = &place.order.id;
             let what = format!("unit {id:?} is in force where no snapshot is");
             wrong.push((None, what));
         }
     }
-    for link in links {
+    Ok(wrong)
+}
+
+fn closed(database: &mut dyn Database, session: i64) -> Result<SessionFaults> {
+    let what =
+        "the row of the session is not what its sum says, or the newest snapshots are missing";
+    let is_sound = holds(is_closed(database, session))?;
+    let wrong = (!is_sound).then(|| (None, what.to_owned()));
+    Ok(wrong.into_iter().collect())
+}
+
+/// What a part of the newest snapshot is read by: the row of the session, the newest commit with the working state after it,
+/// and the two indexes of what is in force, which must have the same. Linear in those units, in the indexes alone, and in
+/// what the newest commit changed. Returns the rows of the newest snapshots besides.
+pub(crate) fn ends(
+    database: &mut dyn Database,
+    entry: &SessionEntry,
+) -> Result<(SessionFaults, Vec<SnapshotLink>)> {
+    let mut wrong = closed(database, entry.session)?;
+    let from = entry.seqs.map_or(i64::MIN, |(_, last)| last);
+    let (faults, links) = chain(database, entry.session, from)?;
+    wrong.extend(faults);
+    // They were found by another way through the table.
+    let newest = links.iter().rfind(|link| !link.working);
+    let texts = newest.and_then(|link| link.texts.as_ref().ok());
+    if newest.map(|link| (Some(link.seq), link.cycle))
+        != entry.seqs.map(|(_, last)| (Some(last), entry.cycle))
+        || texts.map(|(meta, _)| meta) != entry.meta.as_ref()
+    {
+        wrong.push((entry.cycle, "the newest snapshots are missing".to_owned()));
+    }
+    if database.dialect() == Backend::Sqlite {
+        let sums = "select count(*), sum(unit_id), sum(first_seq) from placement indexed by";
+        let here = format!("where session_id = ?1 and last_seq = {IN_FORCE}");
+        let sql = format!(
+            "{sums} placement_in_force {here} and rank in (0, 1, 2, 3) \
+             union all {sums} placement_by_end {here}"
+        );
+        let found = collect(database, &sql, &[entry.session.into()], |row| {
+            Ok((int(row, 0)?, row.int(1)?, row.int(2)?))
+        })?;
+        if found.first() != found.last() {
+            let what = "the indexes of what is in force differ";
+            wrong.push((None, what.to_owned()));
+        }
+    }
+    Ok((wrong, links))
+}
+
+/// Returns the cycles from a seq on where the chain of hashes differs, and how; and the rows of those snapshots, with the one
+/// before.
+fn chain(
+    database: &mut dyn Database,
+    session: i64,
+    from: i64,
+) -> Result<(SessionFaults, Vec<SnapshotLink>)> {
+    let changes = unit_changes(&changed_places(database, session, from)?);
+    let mut wrong = SessionFaults::new();
+    let mut before: Option<&SnapshotLink> = None;
+    let links = links(database, session, from.saturating_sub(1))?;
+    for link in &links {
         if let Some(before) = &before
             && (before.seq + 1 != link.seq || before.working)
         {
@@ -363,12 +413,14 @@ fn chain(database: &mut dyn Database, session: i64) -> Result<SessionFaults> {
             wrong.push((link.cycle, what.to_owned()));
         }
         let is_sound = match (&before, &link.base) {
+            // Only its hash is asked for.
+            _ if link.seq < from => true,
             (None, Some(base)) => {
                 let found = base_hash(database, session, link.seq);
                 holds(found.map(|hash| hash.is_some_and(|hash| hash[..] == base[..])))?
             }
             (before, _) => {
-                let parent = before.as_ref().and_then(SnapshotLink::hash);
+                let parent = before.and_then(SnapshotLink::hash);
                 let sum = link.texts.as_ref().ok().map(|(meta, note)| {
                     let mut hash = chained(parent, link.cycle, meta, note.as_deref());
                     add_units(&mut hash, changes.get(&link.seq));
@@ -386,7 +438,7 @@ fn chain(database: &mut dyn Database, session: i64) -> Result<SessionFaults> {
         }
         before = Some(link);
     }
-    Ok(wrong)
+    Ok((wrong, links))
 }
 
 fn misplaced(database: &mut dyn Database, session: i64) -> Result<SessionFaults> {

@@ -200,28 +200,17 @@ pub(crate) fn put_base(database: &mut dyn Database, session: i64, seq: i64) -> R
 /// The hashes of the units that went and of those that came with each snapshot, in document order.
 pub(crate) type ChangesBySeq = HashMap<i64, [Vec<Hash>; 2]>;
 
-pub(crate) fn unit_changes(
-    database: &mut dyn Database,
-    session: i64,
-    places: &[Placement],
-) -> Result<ChangesBySeq> {
-    let hashes = "select u.unit_id, u.hash from placement p join unit u on u.unit_id = p.unit_id \
-         where p.session_id = ?1";
-    // One of another length is of no unit, so the snapshots of that unit are not what they say.
-    let hashes = collect(database, hashes, &[session.into()], |row| {
-        let hash = row.bytes(1)?.and_then(|hash| hash.try_into().ok());
-        Ok((int(row, 0)?, hash.unwrap_or_default()))
-    })?;
-    let hashes: HashMap<i64, Hash> = hashes.into_iter().collect();
+pub(crate) fn unit_changes(places: &[Placement]) -> ChangesBySeq {
     let mut changes = ChangesBySeq::new();
     for place in places {
-        let hash = hashes.get(&place.unit).copied().unwrap_or_default();
+        // One of another length is of no unit, so the snapshots of that unit are not what they say.
+        let hash = place.hash.unwrap_or_default();
         changes.entry(place.first_seq).or_default()[1].push(hash);
         if place.last_seq != IN_FORCE {
             changes.entry(place.last_seq + 1).or_default()[0].push(hash);
         }
     }
-    Ok(changes)
+    changes
 }
 
 pub(crate) fn add_units(hash: &mut Sha256, changes: Option<&[Vec<Hash>; 2]>) {
@@ -361,7 +350,7 @@ fn rehash(
     note: &dyn Fn(Option<&str>, Hash) -> String,
 ) -> Result<()> {
     let places = places(database, session, (0, IN_FORCE))?;
-    let changes = unit_changes(database, session, &places)?;
+    let changes = unit_changes(&places);
     let mut parent: Option<Hash> = None;
     for link in links(database, session, from - 1)? {
         let lacks = || StoreError::Damaged("a snapshot has no hash".to_owned());

@@ -16,20 +16,21 @@ use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::encode::{Hash, Order, hashes, rank};
 use crate::store::layout::schema::{equals, is_short};
 use crate::store::write::change::IN_FORCE;
-use crate::tree::NodeClass;
+use crate::tree::{NodeClass, header};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Placement {
     pub(crate) unit: i64,
     pub(crate) kind: UnitKind,
-    hash: Option<Hash>,
+    pub(crate) hash: Option<Hash>,
     pub(crate) order: Order,
     pub(crate) first_seq: i64,
     pub(crate) last_seq: i64,
 }
 
+/// A unit that cannot be found is an error, and not a placement less.
 const PLACE: &str = "p.unit_id, u.kind, p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, \
-     p.id, p.first_seq, p.last_seq, u.hash from placement p join unit u on u.unit_id = p.unit_id";
+     p.id, p.first_seq, p.last_seq, u.hash from placement p left join unit u on u.unit_id = p.unit_id";
 
 impl Placement {
     /// What a part of a tree has of its placements, which are in document order.
@@ -110,11 +111,35 @@ pub(crate) fn places(
     session: i64,
     seqs: (i64, i64),
 ) -> Result<Vec<Placement>> {
-    let sql = format!(
-        "select {PLACE} where p.session_id = ?1 and p.last_seq >= ?2 and p.first_seq <= ?3"
+    sorted_places(
+        database,
+        "and p.last_seq >= ?2 and p.first_seq <= ?3",
+        &[session.into(), seqs.0.into(), seqs.1.into()],
+    )
+}
+
+/// Those that begin at a seq or later, or that end at the one before it or later. Linear in them, and for the first seq in
+/// all.
+pub(crate) fn changed_places(
+    database: &mut dyn Database,
+    session: i64,
+    from: i64,
+) -> Result<Vec<Placement>> {
+    let here = format!(
+        "and (p.last_seq = {IN_FORCE} and p.first_seq >= ?2 \
+         or p.last_seq >= ?3 and p.last_seq < {IN_FORCE})"
     );
-    let values = [session.into(), seqs.0.into(), seqs.1.into()];
-    let mut places = collect(database, &sql, &values, place)?;
+    let values = [session.into(), from.into(), from.saturating_sub(1).into()];
+    sorted_places(database, &here, &values)
+}
+
+fn sorted_places(
+    database: &mut dyn Database,
+    here: &str,
+    values: &[SqlValue<'_>],
+) -> Result<Vec<Placement>> {
+    let sql = format!("select {PLACE} where p.session_id = ?1 {here}");
+    let mut places = collect(database, &sql, values, place)?;
     places.sort_unstable_by(|a, b| a.order.cmp(&b.order));
     Ok(places)
 }
@@ -265,14 +290,20 @@ pub(crate) fn turns_after(database: &mut dyn Database, now: Now, order: &Order) 
     Ok(u32::try_from(count.unwrap_or(0)).unwrap_or(0) + closed.count() as u32)
 }
 
-pub(crate) fn meta(database: &mut dyn Database, session: i64, seq: i64) -> Result<Option<Meta>> {
+/// With the hash of the snapshot.
+pub(crate) fn meta(
+    database: &mut dyn Database,
+    session: i64,
+    seq: i64,
+) -> Result<Option<(Meta, Option<Hash>)>> {
     let sql = "select s.cycle, s.working, s.meta, (select n.cycle from snapshot n where n.session_id = ?1 \
-         and n.seq = ?2 - 1) from snapshot s where s.session_id = ?1 and s.seq = ?2";
+         and n.seq = ?2 - 1), s.hash from snapshot s where s.session_id = ?1 and s.seq = ?2";
     first(database, sql, &[session.into(), seq.into()], |row| {
         let working = row.bool(1)?.unwrap_or(false);
         // A working state reads its ttls as the newest snapshot does.
         let cycle = if working { row.int(3)? } else { row.int(0)? };
-        Ok(meta_of(cycle.unwrap_or(0), working, text(row, 2)?))
+        let hash = row.bytes(4)?.and_then(|hash| hash.try_into().ok());
+        Ok((meta_of(cycle.unwrap_or(0), working, text(row, 2)?), hash))
     })
 }
 
@@ -479,7 +510,20 @@ impl Units {
     fn placed(&self, place: &Placement) -> Result<UnitPart> {
         let part = self.part(place.kind, place.unit, &place.order.id)?;
         if let UnitPart::Fresh(_, rows) = &part {
+            let top = &self.tree.rows[rows.start as usize];
             place.check_id(self.tree.id(rows.start))?;
+            let at = [
+                header::OFFSET,
+                header::CREATED_AT_NS,
+                header::CREATION_INDEX,
+            ];
+            let order = &place.order;
+            if at.map(|at| top.numbers[at])
+                != [order.offset, order.created_at_ns, order.creation_index]
+            {
+                let what = format!("unit {:?} is not placed where its top node says", order.id);
+                return Err(StoreError::Damaged(what));
+            }
         }
         Ok(part)
     }

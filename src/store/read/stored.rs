@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
@@ -12,7 +12,9 @@ use crate::history::{Attempts, LoadFailure, Position, SnapshotPart, SnapshotSour
 use crate::index::{Meta, Snapshot, UnitKind};
 use crate::store::database::sql::{Database, ints, one_int};
 use crate::store::error::{Result, StoreError};
+use crate::store::layout::encode::Hash;
 use crate::store::manage::verify;
+use crate::store::manage::whole::SnapshotLink;
 use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::load::{self, Placement, Spaced, UnitCache};
 use crate::store::write::core::Core;
@@ -27,10 +29,38 @@ pub(crate) struct Stored {
     entry: SessionEntry,
     cache: Arc<Mutex<UnitCache>>,
     parts: AtomicUsize,
-    /// Whether the chain of hashes was compared: before the first whole snapshot is read.
-    checked: AtomicBool,
-    /// The same of its ends, before a part of a snapshot is.
-    closed: AtomicBool,
+    /// The chain of hashes, which is compared before the first whole snapshot is read.
+    chain: Mutex<Checked>,
+    /// The same of its end, before a part of the newest snapshot is.
+    end: Mutex<Checked>,
+}
+
+/// The hashes of the snapshots of a session as they were compared with all that they are over. A row that is looked for is
+/// that of its seq if it has this hash: what leads to it may be damaged.
+#[derive(Clone, Debug, Default)]
+struct Checked {
+    changed: Option<i64>,
+    first: i64,
+    hashes: Arc<[Option<Hash>]>,
+}
+
+impl Checked {
+    fn new(entry: &SessionEntry, links: &[SnapshotLink]) -> Self {
+        Self {
+            changed: Some(entry.changed),
+            first: links.first().map_or(0, |link| link.seq),
+            hashes: links.iter().map(SnapshotLink::hash).collect(),
+        }
+    }
+
+    fn is_of(&self, entry: &SessionEntry) -> bool {
+        self.changed == Some(entry.changed)
+    }
+
+    fn hash(&self, seq: i64) -> Option<&Hash> {
+        let at = usize::try_from(seq.checked_sub(self.first)?).ok()?;
+        self.hashes.get(at)?.as_ref()
+    }
 }
 
 impl Stored {
@@ -43,8 +73,8 @@ impl Stored {
             entry,
             cache: cache.unwrap_or_else(|| Arc::new(Mutex::new(UnitCache::new()))),
             parts: AtomicUsize::new(0),
-            checked: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
+            chain: Mutex::default(),
+            end: Mutex::default(),
         }
     }
 
@@ -113,29 +143,29 @@ impl Stored {
 
     /// Refuses a session whose rows contradict their hashes. What lies in its units is compared as it is read. Linear in its
     /// placements, once.
-    fn check_chain(&self, database: &mut dyn Database) -> Result<()> {
-        if self.checked.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let mut found = Vec::new();
+    fn check_chain(&self, database: &mut dyn Database) -> Result<Checked> {
         // It may have grown since it was opened.
         let entry = catalog::by_id(database, self.entry.session)?.ok_or_else(|| self.gone())?;
-        verify::session(database, &entry, &mut found)?;
-        let first = found.into_iter().next();
-        self.refuse(first.map(|(_, cycle, what)| (cycle, what)))?;
-        self.checked.store(true, Ordering::Relaxed);
-        Ok(())
+        let mut known = lock(&self.chain);
+        if !known.is_of(&entry) {
+            let mut found = Vec::new();
+            let links = verify::session(database, &entry, &mut found)?;
+            let first = found.into_iter().next();
+            self.refuse(first.map(|(_, cycle, what)| (cycle, what)))?;
+            *known = Checked::new(&entry, &links);
+        }
+        Ok(known.clone())
     }
 
-    /// As [`Self::check_chain`], of the ends of the session alone, which say what the newest snapshot is.
-    fn check_ends(&self, database: &mut dyn Database) -> Result<()> {
-        if self.closed.load(Ordering::Relaxed) || self.checked.load(Ordering::Relaxed) {
-            return Ok(());
+    /// As [`Self::check_chain`], of what the newest snapshot is read by alone.
+    fn check_end(&self, database: &mut dyn Database) -> Result<Checked> {
+        let mut known = lock(&self.end);
+        if !known.is_of(&self.entry) {
+            let (faults, links) = verify::ends(database, &self.entry)?;
+            self.refuse(faults.into_iter().next())?;
+            *known = Checked::new(&self.entry, &links);
         }
-        let fault = verify::closing(database, &self.entry)?.into_iter().next();
-        self.refuse(fault)?;
-        self.closed.store(true, Ordering::Relaxed);
-        Ok(())
+        Ok(known.clone())
     }
 
     fn refuse(&self, fault: Option<(Option<i64>, String)>) -> Result<()> {
@@ -147,8 +177,15 @@ impl Stored {
         Err(StoreError::Damaged(what))
     }
 
-    fn meta(&self, database: &mut dyn Database, seq: i64) -> Result<Meta> {
-        load::meta(database, self.entry.session, seq)?.ok_or_else(|| self.gone())
+    fn meta(&self, database: &mut dyn Database, seq: i64, known: &Checked) -> Result<Meta> {
+        let found = load::meta(database, self.entry.session, seq)?;
+        let (meta, hash) = found.ok_or_else(|| self.gone())?;
+        if hash.is_none() || hash.as_ref() != known.hash(seq) {
+            let name = &self.entry.name;
+            let what = format!("`{name}`: the table of snapshots is not in order");
+            return Err(StoreError::Damaged(what));
+        }
+        Ok(meta)
     }
 
     fn gone(&self) -> StoreError {
@@ -211,6 +248,7 @@ impl Stored {
         start: i64,
         end: i64,
     ) -> Result<Vec<Arc<Snapshot>>> {
+        let known = self.check_chain(database)?;
         let session = self.entry.session;
         let places = load::places(database, session, (start, end))?;
         let read = cache.missing(database, places.iter())?;
@@ -223,7 +261,7 @@ impl Stored {
         }
         let mut snapshots: Vec<Arc<Snapshot>> = Vec::new();
         for seq in start..=end {
-            let meta = self.meta(database, seq)?;
+            let meta = self.meta(database, seq, &known)?;
             let made = match snapshots.last() {
                 None => {
                     let here = places.iter().filter(|place| place.first_seq <= seq);
@@ -270,12 +308,12 @@ impl Stored {
 impl SnapshotSource for Stored {
     fn cycles(&self) -> Result<Arc<[i64]>, LoadFailure> {
         let (first, last) = self.entry.seqs.unwrap_or((1, 0));
-        let cycles = self.read(|database, same| {
+        let cycles = self.read(|database, _| {
             let cycles = "select cycle from snapshot where session_id = ?1 and seq between ?2 and ?3 \
                  order by seq";
             let values = [self.entry.session.into(), first.into(), last.into()];
             let cycles = ints(database, cycles, &values)?;
-            if same || cycles.len() == self.entry.snapshots() {
+            if cycles.len() == self.entry.snapshots() {
                 Ok(cycles)
             } else {
                 Err(self.gone())
@@ -288,10 +326,7 @@ impl SnapshotSource for Stored {
         let mut cache = lock(&self.cache);
         let start = self.seq(Position::Committed(wanted.start));
         let end = self.seq(Position::Committed(wanted.end)).saturating_sub(1);
-        self.read(|database, _| {
-            self.check_chain(database)?;
-            self.snapshots(database, &mut cache, start, end)
-        })
+        self.read(|database, _| self.snapshots(database, &mut cache, start, end))
     }
 
     fn load_working(&self) -> Result<Arc<Snapshot>, LoadFailure> {
@@ -299,7 +334,6 @@ impl SnapshotSource for Stored {
         let seq = self.seq(Position::Working);
         self.read(|database, same| {
             self.check_same(same, "the working state of ")?;
-            self.check_chain(database)?;
             let made = self.snapshots(database, &mut cache, seq, seq)?.pop();
             made.ok_or_else(|| self.gone())
         })
@@ -315,11 +349,12 @@ impl SnapshotSource for Stored {
             if position == Position::Working {
                 self.check_same(same, "the working state of ")?;
             }
-            if same {
-                self.check_ends(database)?;
-            }
             // The newest commit, or the working state after it.
             let newest = self.entry.seqs.is_none_or(|(_, last)| last <= seq);
+            let checked = match same && newest {
+                true => self.check_end(database)?,
+                false => self.check_chain(database)?,
+            };
             let (places, outline) = match &part.ids {
                 Some(_) if !same || !newest => return Ok(None),
                 Some(ids) => self.places_of(database, seq, ids)?,
@@ -332,7 +367,7 @@ impl SnapshotSource for Stored {
             let known = position != Position::Working && same && newest;
             let meta = match self.entry.meta.as_deref().filter(|_| known) {
                 Some(json) => load::meta_of(self.entry.cycle.unwrap_or(0), false, json),
-                None => self.meta(database, seq)?,
+                None => self.meta(database, seq, &checked)?,
             };
             let made = load::part(database, &places, outline, meta)?;
             self.count(&made);

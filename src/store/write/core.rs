@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::store::database::home::Home;
 use crate::store::database::sql::{Begin, Database, transaction};
-use crate::store::error::Result;
+use crate::store::error::{Result, StoreError};
 use crate::store::write::queue::Queue;
 use crate::store::write::writer::{CommitStep, SessionWriter, all_fail, run};
 
@@ -88,19 +88,31 @@ impl Core {
         Ok(done)
     }
 
-    pub(crate) fn remove<T>(&self, work: impl FnOnce(&mut dyn Database) -> Result<T>) -> Result<T> {
-        transaction(&mut *self.home.writer()?, Begin::Alone, work)
+    /// Removes something, also where the disk has no room for a log of that.
+    pub(crate) fn remove<T>(&self, work: impl Fn(&mut dyn Database) -> Result<T>) -> Result<T> {
+        let alone = |database: &mut dyn Database| transaction(database, Begin::Alone, &work);
+        self.with_or_without_log(alone)
+    }
+
+    pub(crate) fn with_or_without_log<T>(
+        &self,
+        work: impl Fn(&mut dyn Database) -> Result<T>,
+    ) -> Result<T> {
+        let done = self
+            .home
+            .writer()
+            .and_then(|mut database| work(&mut *database));
+        match done {
+            Err(StoreError::Full(_)) => self.home.in_place(work),
+            done => done,
+        }
     }
 
     /// Makes what was removed unreadable in the files too, if no process reads. Else that is done after a later write, or
     /// when the last connection is closed.
     pub(crate) fn tidy(&self) {
-        let scrubbed = self
-            .home
-            .writer()
-            .map(|mut database| database.scrub(PATIENCE));
-        let left = !matches!(scrubbed, Ok(Ok(())));
-        self.unscrubbed.store(left, Ordering::Relaxed);
+        let scrubbed = self.with_or_without_log(|database| database.scrub(PATIENCE));
+        self.unscrubbed.store(scrubbed.is_err(), Ordering::Relaxed);
     }
 
     fn scrub_again(&self, database: &mut dyn Database) {

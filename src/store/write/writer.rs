@@ -192,6 +192,7 @@ pub(crate) fn all_fail(steps: usize, error: StoreError) -> Vec<Result<()>> {
     let again = match &error {
         StoreError::Conflict(text) => (StoreError::Conflict as fn(String) -> _, text.clone()),
         StoreError::Database(text) => (StoreError::Database as fn(String) -> _, text.clone()),
+        StoreError::Full(text) => (StoreError::Full as fn(String) -> _, text.clone()),
         other => (StoreError::Refused as fn(String) -> _, other.to_string()),
     };
     let mut all = vec![Err(error)];

@@ -163,6 +163,13 @@ fn child() {
             say("held");
             std::thread::sleep(Duration::from_secs(60));
         }
+        #[cfg(all(unix, feature = "postgres"))]
+        "ask" => {
+            let store = Store::connect(&path).unwrap();
+            let _ = store
+                .select("@t0 .cb")
+                .map(|found| found.into_iter().count());
+        }
         other => panic!("{other}"),
     }
 }

@@ -2,14 +2,16 @@
 //! (STORE §3). What was acknowledged stays, whole. Files that are gone, replaced or full are tested beside the
 //! database, in `src/store/tests.rs`.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use pactql::{NewNode, Store};
+use pactql::{Code, Context, Message, NewNode, Store, store::Retention};
 
 use super::child::{Acknowledged, LEASE, Writer, check, parse};
-use super::place::{Folder, sound};
-use crate::support::random;
+use super::place::{Folder, documents, sound};
+use super::sound::has;
+use crate::support::random::{self, Rng};
 
 const EIO: &str = "5";
 const ENOSPC: &str = "28";
@@ -115,5 +117,133 @@ fn a_failing_disk_is_an_error_and_no_loss() {
             "errno {code}, for good: {stays}: {runs} runs of calls 1 to {at}, {errors} with an error"
         );
         assert!(errors > 0);
+    }
+}
+
+/// A disk of 6 MiB, which is unmounted when this is dropped.
+struct Disk(Folder);
+
+impl Disk {
+    fn new() -> Result<Self, String> {
+        if !cfg!(target_os = "linux") {
+            return Err("disks are made on Linux alone".to_owned());
+        }
+        let folder = Folder::new();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]);
+        match mount.arg(&folder.0).output() {
+            Ok(made) if made.status.success() => Ok(Self(folder)),
+            Ok(made) => Err(String::from_utf8_lossy(&made.stderr).into_owned()),
+            Err(error) => Err(format!("mount: {error}")),
+        }
+    }
+
+    /// Fills it to the last byte.
+    fn fill(&self) {
+        let mut all = std::fs::File::create(self.0.file("ballast")).unwrap();
+        while all.write_all(&[1; 4096]).is_ok() {}
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0.0).output();
+    }
+}
+
+/// Commits a text that no other has.
+fn commit(context: &mut Context, number: u64) -> Result<(), pactql::Error> {
+    let mut rng = Rng::new(number);
+    let letter = |rng: &mut Rng| char::from(b'a' + rng.below(26) as u8);
+    let text: String = (0..100_000).map(|_| letter(&mut rng)).collect();
+    context.append(Message::user(&text))?;
+    context.commit().map(drop)
+}
+
+#[test]
+fn a_full_disk_is_an_error_of_that_commit_alone() {
+    let disk = match Disk::new() {
+        Ok(disk) => disk,
+        Err(reason) => return println!("SKIPPED: {reason}"),
+    };
+    let store = Store::open(disk.0.file("x.db")).unwrap();
+    std::fs::write(disk.0.file("ballast"), vec![1; 2 << 20]).unwrap();
+    let mut context = store.write("a").unwrap();
+    let mut commits = 0;
+    let error = loop {
+        match commit(&mut context, commits) {
+            Ok(()) => commits += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.code(), Code::Store);
+    assert!(error.to_string().contains("no space is left"), "{error}");
+    let there = |store: &Store| documents(&store.session("a").unwrap()).unwrap().0;
+    let before = there(&store);
+    assert_eq!(before.len() as u64, commits);
+    assert!(context.commit().is_err());
+    std::fs::remove_file(disk.0.file("ballast")).unwrap();
+    context.commit().unwrap();
+    let after = there(&store);
+    assert!(after.len() > before.len() && after.starts_with(&before));
+    assert_eq!(sound(&store), Ok(()));
+}
+
+/// What gives space back needs none.
+#[test]
+fn removals_work_on_a_full_disk() {
+    type Removal = fn(&Store, &str) -> Result<(), pactql::Error>;
+    let removals: [Removal; 4] = [
+        |store, _| store.delete("a"),
+        |store, _| store.prune(&Retention::default().keep(1)).map(drop),
+        |store, id| store.erase("a", [id]).map(drop),
+        |store, _| store.vacuum(),
+    ];
+    const SECRET: &str = "Xq9-a-text-that-has-to-go";
+    for (number, remove) in removals.into_iter().enumerate() {
+        for reopened in [false, true] {
+            let about = format!("removal {number}, store reopened: {reopened}");
+            let disk = match Disk::new() {
+                Ok(disk) => disk,
+                Err(reason) => return println!("SKIPPED: {reason}"),
+            };
+            let path = disk.0.file("x.db");
+            let mut store = Store::open(&path).unwrap();
+            let mut context = store.write("a").unwrap();
+            let id = context.add("^ah", NewNode::text(SECRET).ttl(1)).unwrap();
+            for number in 0..5 {
+                commit(&mut context, number).unwrap();
+            }
+            drop(context);
+            let mut context = store.write("b").unwrap();
+            commit(&mut context, 9).unwrap();
+            drop(context);
+            let kept = documents(&store.session("b").unwrap()).unwrap();
+            if reopened {
+                drop(store);
+                disk.fill();
+                store = Store::open(&path).unwrap_or_else(|error| panic!("{about}: {error}"));
+            } else {
+                store.vacuum().unwrap();
+                disk.fill();
+            }
+            let size = std::fs::metadata(&path).unwrap().len();
+            remove(&store, &id).unwrap_or_else(|error| panic!("{about}: {error}"));
+            assert!(!store.has_removed_text(), "{about}");
+            if number < 3 {
+                assert!(!has(&path, SECRET), "{about}");
+            }
+            let now = std::fs::metadata(&path).unwrap().len();
+            assert!(
+                now < size || number > 0 && now == size,
+                "{about}: {now} bytes after {size}"
+            );
+            assert_eq!(sound(&store), Ok(()), "{about}");
+            assert_eq!(
+                documents(&store.session("b").unwrap()).unwrap(),
+                kept,
+                "{about}"
+            );
+        }
     }
 }

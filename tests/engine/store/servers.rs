@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pactql::{
-    Code, Context, Message, NewNode, Store,
+    Cancel, Cancelled, Code, Context, Message, NewNode, Store,
     store::{Durability, Retention},
 };
 
+use super::child::Writer;
 use super::place::{Folder, documents, sound};
 use super::server::Server;
 use crate::runtime::properties::document;
@@ -346,4 +347,60 @@ fn long_texts(url: &str) -> Vec<String> {
     let (committed, working) = documents(&store.session("a").unwrap()).unwrap();
     found.extend(committed.into_iter().chain(working));
     found
+}
+
+/// A statement that runs on the server, as it waits for a lock, ends with its client: where the client's work is cancelled,
+/// and where the client is killed.
+#[test]
+fn statements_end_with_their_clients() {
+    let Some(server) = server() else { return };
+    let url = server.url("ends");
+    let store = Store::connect(&url).unwrap();
+    let mut context = store.write("a").unwrap();
+    add(&mut context, "text");
+    context.commit().unwrap();
+    drop(context);
+    let plain = url.split("&schema").next().unwrap();
+    let mut other = postgres::Client::connect(plain, postgres::NoTls).unwrap();
+    other
+        .batch_execute("begin; lock table ends.node, ends.session in access exclusive mode")
+        .unwrap();
+    let mut watcher = postgres::Client::connect(plain, postgres::NoTls).unwrap();
+    let mut waits_until = |wanted: bool| {
+        let started = Instant::now();
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
+        loop {
+            let count: i64 = watcher.query_one(waiting, &[]).unwrap().get(0);
+            if (count > 0) == wanted {
+                return;
+            }
+            assert!(
+                started.elapsed() < Duration::from_secs(20),
+                "waiting: {count}, wanted: {wanted}"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let cancel = Cancel::new();
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            cancel.run(|| {
+                store
+                    .select("@t0 .cb")
+                    .map(|found| found.into_iter().count())
+                    .is_ok()
+            })
+        });
+        waits_until(true);
+        cancel.cancel();
+        waits_until(false);
+        assert_eq!(asking.join().unwrap(), Err(Cancelled));
+    });
+    let mut writer = Writer::start("ask", &url, &[]);
+    // The sessions are locked as well: it waits when it has connected.
+    waits_until(true);
+    writer.kill();
+    waits_until(false);
+    other.batch_execute("commit").unwrap();
+    assert_eq!(sound(&store), Ok(()));
 }

@@ -170,7 +170,7 @@ fn files_are_for_their_owner_alone() {
     }
 }
 
-fn has(path: &str, text: &str) -> bool {
+pub(super) fn has(path: &str, text: &str) -> bool {
     ["", "-wal"].iter().any(|end| {
         let bytes = std::fs::read(format!("{path}{end}")).unwrap_or_default();
         bytes
