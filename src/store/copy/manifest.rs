@@ -27,6 +27,7 @@ pub(crate) const DIRECTORY: &str = "_pactql";
 const FORMAT: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct CopyManifest {
     pub(crate) format: u32,
     pub(crate) layout: i64,

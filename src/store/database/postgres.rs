@@ -16,7 +16,7 @@ use postgres::{CancelToken, Config, NoTls, Statement};
 
 use crate::store::database::new_file::into_new_file;
 use crate::store::database::postgres_client::{
-    ClientLink, PostgresRow, apart, in_runtime, parameter, respelled,
+    ClientLink, PostgresRow, apart, in_runtime, parameter, respelled, spell_out,
 };
 use crate::store::database::sql::{Backend, Begin, Database, Each, Savepoint, SqlValue, one_int};
 use crate::store::database::sqlite::{FileAccess, Sqlite};
@@ -110,6 +110,8 @@ pub(crate) struct Postgres {
     busy: Duration,
     statements: HashMap<Box<str>, Statement>,
     state: Option<OpenTransaction>,
+    /// Inserts of the transaction that were not sent: each would wait for an answer that nobody needs.
+    later: String,
     /// The number of the server's process for this connection.
     own: i32,
     /// How many commits of others were announced, and connections made.
@@ -140,6 +142,7 @@ impl Postgres {
             busy,
             statements: HashMap::new(),
             state: None,
+            later: String::new(),
             own: 0,
             version: 0,
         };
@@ -206,6 +209,21 @@ impl Postgres {
         values: &[SqlValue<'_>],
         each: Each<'_>,
     ) -> Result<Result<u64>, postgres::Error> {
+        let Some(client) = &self.client.0 else {
+            return Ok(Ok(0));
+        };
+        // Also while it is parsed: a table may be locked, and a plan may take long.
+        watched(client.cancel_token(), || {
+            self.run_unwatched(sql, values, each)
+        })
+    }
+
+    fn run_unwatched(
+        &mut self,
+        sql: &str,
+        values: &[SqlValue<'_>],
+        each: Each<'_>,
+    ) -> Result<Result<u64>, postgres::Error> {
         let statement = match self.statements.get(sql) {
             Some(statement) => statement.clone(),
             None => {
@@ -233,19 +251,13 @@ impl Postgres {
         };
         if in_runtime() {
             // `each` stays on this thread, so the rows come over together.
-            let tokens = here();
             let (rows, changed) = self.client.with(|client| {
-                let stop = client.cancel_token();
-                tokens.within(|| {
-                    watched(stop, || {
-                        let mut rows = client.query_raw(&statement, values)?;
-                        let mut all = Vec::new();
-                        while let Some(row) = rows.next()? {
-                            all.push(row);
-                        }
-                        Ok::<_, postgres::Error>((all, rows.rows_affected()))
-                    })
-                })
+                let mut rows = client.query_raw(&statement, values)?;
+                let mut all = Vec::new();
+                while let Some(row) = rows.next()? {
+                    all.push(row);
+                }
+                Ok::<_, postgres::Error>((all, rows.rows_affected()))
             })?;
             for row in rows {
                 if let Err(error) = each(&PostgresRow(row)) {
@@ -257,16 +269,13 @@ impl Postgres {
         let Some(client) = &mut self.client.0 else {
             return Ok(Ok(0));
         };
-        let stop = client.cancel_token();
-        watched(stop, || {
-            let mut rows = client.query_raw(&statement, values)?;
-            while let Some(row) = rows.next()? {
-                if let Err(error) = each(&PostgresRow(row)) {
-                    return Ok(Err(error));
-                }
+        let mut rows = client.query_raw(&statement, values)?;
+        while let Some(row) = rows.next()? {
+            if let Err(error) = each(&PostgresRow(row)) {
+                return Ok(Err(error));
             }
-            Ok(Ok(rows.rows_affected().unwrap_or(0)))
-        })
+        }
+        Ok(Ok(rows.rows_affected().unwrap_or(0)))
     }
 
     /// Runs a statement in the transaction, or in one of its own.
@@ -284,6 +293,7 @@ impl Postgres {
                 }
             };
         }
+        self.send()?;
         let done = self.run(sql, values, each);
         if let Some(open) = &mut self.state {
             open.wrote |= !reads;
@@ -292,7 +302,17 @@ impl Postgres {
         done.map_err(|error| said(&self.address, &error))?
     }
 
+    /// Sends what was kept back.
+    fn send(&mut self) -> Result<()> {
+        if self.later.is_empty() {
+            return Ok(());
+        }
+        let later = std::mem::take(&mut self.later);
+        self.batch(&later)
+    }
+
     fn batch(&mut self, sql: &str) -> Result<()> {
+        self.send()?;
         let done = self.client.batch_execute(sql);
         if let Some(open) = &mut self.state {
             open.failed |= done.is_err();
@@ -327,6 +347,21 @@ impl Database for Postgres {
         self.told(sql, values, &mut |_| Ok(()))
     }
 
+    fn insert(&mut self, insert: &str, values: &[SqlValue<'_>]) -> Result<()> {
+        let cut =
+            |value: &SqlValue<'_>| matches!(value, SqlValue::Text(text) if text.contains('\0'));
+        let Some(open) = self.state.as_mut().filter(|_| !values.iter().any(cut)) else {
+            // The server says what is wrong with a text.
+            return self.execute(insert, values).map(|_| ());
+        };
+        open.wrote = true;
+        spell_out(&mut self.later, insert, values);
+        if self.later.len() < LATER {
+            return Ok(());
+        }
+        self.send()
+    }
+
     fn query(&mut self, sql: &str, values: &[SqlValue<'_>], each: Each<'_>) -> Result<()> {
         self.told(sql, values, each).map(|_| ())
     }
@@ -350,6 +385,10 @@ impl Database for Postgres {
     }
 
     fn commit(&mut self) -> Result<()> {
+        if let Err(error) = self.send() {
+            self.rollback();
+            return Err(error);
+        }
         let open = self.state.take().unwrap_or_default();
         if open.failed {
             let _ = self.client.batch_execute("rollback");
@@ -375,12 +414,16 @@ impl Database for Postgres {
     }
 
     fn rollback(&mut self) {
+        self.later.clear();
         if self.state.take().is_some() {
             let _ = self.client.batch_execute("rollback");
         }
     }
 
     fn savepoint(&mut self, what: Savepoint) -> Result<()> {
+        if what == Savepoint::Undo {
+            self.later.clear();
+        }
         self.batch(what.sql())?;
         if let (Savepoint::Undo, Some(open)) = (what, &mut self.state) {
             open.failed = false;
@@ -442,6 +485,9 @@ impl Database for Postgres {
         self.scrub(Duration::ZERO)
     }
 }
+
+/// The most bytes of inserts that wait for the next statement.
+const LATER: usize = 256 << 10;
 
 /// How long a statement runs before work under a token looks whether it is cancelled, and then each time.
 const LOOK: Duration = Duration::from_millis(50);

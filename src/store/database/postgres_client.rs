@@ -8,6 +8,7 @@ use postgres::types::{FromSql, ToSql, Type as Stored};
 
 use crate::store::database::sql::{ResultRow, SqlValue, Type};
 use crate::store::error::{Result, StoreError};
+use crate::tree::hash::hex;
 
 /// Whether this thread belongs to a runtime, where the client may not wait.
 pub(crate) fn in_runtime() -> bool {
@@ -79,6 +80,35 @@ pub(crate) fn respelled(sql: &str) -> String {
         out.push(c);
     }
     out
+}
+
+/// Appends a statement without quoted texts, with literals for its parameters.
+pub(crate) fn spell_out(out: &mut String, sql: &str, values: &[SqlValue<'_>]) {
+    let mut parts = sql.split('?');
+    out.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let end = part
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(part.len());
+        let (number, rest) = part.split_at(end);
+        let value = number
+            .parse()
+            .ok()
+            .and_then(|at: usize| values.get(at.checked_sub(1)?));
+        match value {
+            None | Some(SqlValue::Null) => out.push_str("null"),
+            Some(SqlValue::Bool(value)) => out.push_str(if *value { "true" } else { "false" }),
+            Some(SqlValue::Int(value)) => out.push_str(&format!("'{value}'")),
+            Some(SqlValue::Real(value)) => out.push_str(&format!("'{value}'")),
+            // A backslash means itself: `standard_conforming_strings` is on.
+            Some(SqlValue::Text(value)) => {
+                out.push_str(&format!("'{}'", value.replace('\'', "''")))
+            }
+            Some(SqlValue::Bytes(value)) => out.push_str(&format!("'\\x{}'", hex(value))),
+        }
+        out.push_str(rest);
+    }
+    out.push_str("; ");
 }
 
 /// A value in the type that the server found its parameter to have.

@@ -123,6 +123,11 @@ pub(crate) trait Database: Send {
     /// Runs a statement. Returns the number of rows inserted, changed or deleted.
     fn execute(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<u64>;
 
+    /// Inserts a row. That it could not be may be the error of the next statement, or of the end of the transaction.
+    fn insert(&mut self, insert: &str, values: &[SqlValue<'_>]) -> Result<()> {
+        self.execute(insert, values).map(|_| ())
+    }
+
     /// Runs a statement (also an `insert … returning`) and calls `each` with its rows.
     fn query(&mut self, sql: &str, values: &[SqlValue<'_>], each: Each<'_>) -> Result<()>;
 

@@ -367,11 +367,10 @@ pub(crate) fn insert(
         let summed: Vec<SqlValue<'_>> = summed.map(|(_, value)| *value).collect();
         let mut row = values.to_vec();
         row.push(sum(&summed).into());
-        database.execute(sql, &row)?;
+        database.insert(sql, &row)
     } else {
-        database.execute(sql, values)?;
+        database.insert(sql, values)
     }
-    Ok(())
 }
 
 /// The sum of a row: the first eight bytes of a SHA-256 over its values, as a big-endian number.

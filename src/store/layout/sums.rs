@@ -40,6 +40,15 @@ fn sum_at(row: &dyn ResultRow, from: usize, kinds: impl IntoIterator<Item = Type
     Ok(sum(&values.collect::<Result<Vec<SqlValue<'_>>, _>>()?))
 }
 
+/// The sum of a row of `session` that has no snapshots. Its columns are at these places, in the order of the sum.
+pub(crate) fn sum_without_snapshots(row: &dyn ResultRow, at: [usize; 6]) -> Result<i64> {
+    let values = at.into_iter().zip(SESSION_KINDS);
+    let values = values.map(|(at, kind)| row.value(at, kind));
+    let mut values = values.collect::<Result<Vec<SqlValue<'_>>, _>>()?;
+    values.extend([SqlValue::Null, SqlValue::Null]);
+    Ok(sum(&values))
+}
+
 /// Whether the sum of a row of `session` is that of the row and of its newest snapshot.
 pub(crate) fn is_closed(database: &mut dyn Database, session: i64) -> Result<bool> {
     let select = format!("select t.check_sum, {SESSION} from session t where session_id = ?1");

@@ -5,7 +5,7 @@ use crate::store::database::sql::{
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{RECORDED, sum};
-use crate::store::layout::sums::update_session_sum;
+use crate::store::layout::sums::{sum_without_snapshots, update_session_sum};
 use crate::support::diag::Code;
 
 /// A row of `session`, and what its snapshots span.
@@ -44,13 +44,13 @@ const SELECT: &str = "select s.session_id, s.name, s.created_at_ns, s.source, p.
      (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
      n.seq, n.cycle, n.committed_at_ns, \
      (select working from snapshot where session_id = s.session_id order by seq desc limit 1), \
-     n.meta from session s left join session p on p.session_id = s.parent_id \
+     n.meta, s.parent_id, s.meta, s.check_sum from session s left join session p on p.session_id = s.parent_id \
      left join snapshot n on n.session_id = s.session_id and n.seq = \
      (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
 
 fn entry(row: &dyn ResultRow) -> Result<SessionEntry> {
     let owned = |at| Ok::<_, StoreError>(row.text(at)?.map(ToOwned::to_owned));
-    Ok(SessionEntry {
+    let made = SessionEntry {
         session: int(row, 0)?,
         name: text(row, 1)?.to_owned(),
         created_at_ns: int(row, 2)?,
@@ -63,7 +63,16 @@ fn entry(row: &dyn ResultRow) -> Result<SessionEntry> {
         committed_at_ns: row.int(11)?,
         working: row.bool(12)?.unwrap_or(false),
         meta: owned(13)?,
-    })
+    };
+    // Nothing else is read of a session without snapshots, so that they are not missing is seen here.
+    if made.seqs.is_none() && !made.working {
+        let sum = sum_without_snapshots(row, [1, 2, 3, 14, 5, 15])?;
+        if row.int(16)? != Some(sum) {
+            let what = format!("`{}`: its snapshots are missing", made.name);
+            return Err(StoreError::Damaged(what));
+        }
+    }
+    Ok(made)
 }
 
 pub(crate) fn find(database: &mut dyn Database, name: &str) -> Result<Option<SessionEntry>> {
