@@ -298,12 +298,18 @@ pub(crate) fn session(
         Ok::<(), StoreError>(())
     };
     let session = entry.session;
-    let mut rows = Vec::new();
-    note(closing(database, entry))?;
-    note(chain(database, session, i64::MIN).map(|(faults, links)| {
-        rows = links;
-        faults
+    let (mut all, mut rows) = (Vec::new(), Vec::new());
+    note(places(database, session, (0, IN_FORCE)).map(|places| {
+        all = places;
+        SessionFaults::new()
     }))?;
+    note(closing(database, entry, &all))?;
+    note(
+        chain(database, session, i64::MIN, &all).map(|(faults, links)| {
+            rows = links;
+            faults
+        }),
+    )?;
     note(misplaced(database, session))?;
     note(records::attempts(database, session).map(|_| SessionFaults::new()))?;
     let runtime = entry.runtime.as_deref().unwrap_or("{}");
@@ -318,7 +324,11 @@ pub(crate) fn session(
 
 /// Whether the row of the session is what its sum says, which the newest snapshot is part of; whether its snapshots are
 /// those that were found by their ends; and where no placement may be. Linear in its history.
-fn closing(database: &mut dyn Database, entry: &SessionEntry) -> Result<SessionFaults> {
+fn closing(
+    database: &mut dyn Database,
+    entry: &SessionEntry,
+    places: &[Placement],
+) -> Result<SessionFaults> {
     let mut wrong = closed(database, entry.session)?;
     let seqs = "select count(*), min(seq), max(seq) from snapshot \
          where session_id = ?1 and not working";
@@ -328,11 +338,10 @@ fn closing(database: &mut dyn Database, entry: &SessionEntry) -> Result<SessionF
     if seqs != Some((entry.snapshots() as i64, entry.seqs)) {
         wrong.push((None, "snapshots are missing".to_owned()));
     }
-    let places = places(database, entry.session, (0, IN_FORCE))?;
-    wrong.extend(overlap(&places).map(|what| (None, what)));
+    wrong.extend(overlap(places).map(|what| (None, what)));
     let (first, last) = entry.seqs.unwrap_or((1, 0));
     let last = last + i64::from(entry.working);
-    for place in &places {
+    for place in places {
         let begins = (first..=last).contains(&place.first_seq);
         let ended = place.last_seq == IN_FORCE || place.last_seq < last;
         if !begins || !ended {
@@ -361,7 +370,8 @@ pub(crate) fn ends(
 ) -> Result<(SessionFaults, Vec<SnapshotLink>)> {
     let mut wrong = closed(database, entry.session)?;
     let from = entry.seqs.map_or(i64::MIN, |(_, last)| last);
-    let (faults, links) = chain(database, entry.session, from)?;
+    let places = changed_places(database, entry.session, from)?;
+    let (faults, links) = chain(database, entry.session, from, &places)?;
     wrong.extend(faults);
     // They were found by another way through the table.
     let newest = links.iter().rfind(|link| !link.working);
@@ -391,13 +401,14 @@ pub(crate) fn ends(
 }
 
 /// Returns the cycles from a seq on where the chain of hashes differs, and how; and the rows of those snapshots, with the one
-/// before.
+/// before. `places` are those of [`changed_places`].
 fn chain(
     database: &mut dyn Database,
     session: i64,
     from: i64,
+    places: &[Placement],
 ) -> Result<(SessionFaults, Vec<SnapshotLink>)> {
-    let changes = unit_changes(&changed_places(database, session, from)?);
+    let changes = unit_changes(places);
     let mut wrong = SessionFaults::new();
     let mut before: Option<&SnapshotLink> = None;
     let links = links(database, session, from.saturating_sub(1))?;
