@@ -5,6 +5,7 @@ import { appendFileSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } 
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fixture, flaws, folder, inView, open, pactql, start, stop } from './browser.mjs';
+import { HOSTILE, hostile } from './sessions.mjs';
 
 const there = spawnSync(pactql, ['view', '--help']).status === 0;
 const logs = join(folder, 'logs');
@@ -188,5 +189,33 @@ test('a store: its sessions with what they cost, and those that come', { skip },
   await session(page, 'Lindau');
   await page.waitForFunction(() => document.title.startsWith('I need to be in Lindau'));
   assert.deepEqual(page.complaints, []);
+  await page.close();
+});
+
+test('a hostile session asks for nothing but the server, and harms nothing', { skip }, async () => {
+  const address = await serve(hostile());
+  const page = await open(address);
+  await page.waitForSelector('main .card');
+  await page.press('Escape');
+  let all = '';
+  for (const step of ['Home', 'j', 'j']) {
+    for (const key of [step, '1', '2', '3', '4', '5', '6', '7']) {
+      await page.press(key);
+      await page.frame();
+      all += await page.evaluate(() => document.body.innerText);
+    }
+  }
+  // What completion offers is hostile too.
+  await page.press('s');
+  for (const typed of ['.cb[kind=', '.cb[data_call_name=', '.']) {
+    await page.fill('#selector', typed);
+    await page.waitForSelector('#suggestions li');
+    all += await page.textContent('#suggestions');
+  }
+  assert.ok(all.includes(HOSTILE));
+  assert.equal(await page.evaluate(() => globalThis.harmed === undefined), true);
+  assert.equal(await page.evaluate(() => document.querySelectorAll('img, iframe, object, embed, svg, video, audio').length), 0);
+  const { origin } = new URL(address);
+  assert.deepEqual(page.asked.filter((asked) => !asked.startsWith(origin) && !asked.startsWith('data:,')), []);
   await page.close();
 });
