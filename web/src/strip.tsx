@@ -41,7 +41,10 @@ export function Strip({ run, chosen, matched, has, choose }: Props) {
   const [drawn, again] = useReducer((n: number, _: null) => n + 1, 0);
 
   useLayoutEffect(() => {
-    const watch = new ResizeObserver(() => again(null));
+    const watch = new ResizeObserver(([entry]) => {
+      const width = Math.round(entry!.contentRect.width * (window.devicePixelRatio || 1));
+      if (canvas.current && canvas.current.width !== width) again(null);
+    });
     watch.observe(canvas.current!);
     const schemes = ['(prefers-color-scheme: dark)', '(forced-colors: active)'].map((query) => matchMedia(query));
     const redraw = () => again(null);
