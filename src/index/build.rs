@@ -473,8 +473,6 @@ impl SegmentBuilder {
                 || self.class[row] == NodeClass::Seq as u8
         });
         let has_ttl = self.posting(|row| self.present[row] & Present::TTL != 0);
-        let priorities = &self.numbers[header::PRIORITY];
-        let has_priority = self.posting(|row| priorities[row] != 0);
         // The same nodeType can be there twice, given and implied. The marks kept the two apart while rows were added; now
         // their codes do, and readers compare the text without its mark.
         let types = &mut self.texts[header::NODE_TYPE].dictionary;
@@ -506,7 +504,6 @@ impl SegmentBuilder {
             directory,
             inner,
             has_ttl,
-            has_priority,
             ttl_stored,
             expiring,
             classes: std::array::from_fn(|_| classes.next().unwrap_or_default()),

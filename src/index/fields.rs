@@ -60,29 +60,11 @@ impl<'a> Attribute<'a> {
 
     /// The distinct values, sorted, and the rows of each, if there are lists by value.
     pub fn values(self) -> impl Iterator<Item = (JsonValue<'a>, &'a Posting)> + Clone {
-        self.values.iter().map(move |value| self.value(value))
-    }
-
-    /// Those of [`Attribute::values`] that may equal a text: the text, lists, which may have it, and booleans, which
-    /// compare as texts.
-    pub fn values_like(
-        self,
-        text: &str,
-    ) -> impl Iterator<Item = (JsonValue<'a>, &'a Posting)> + Clone {
-        let value = move |value| self.value(value);
-        let is_before = |one: &ValuePosting| self.value(one).0 < JsonValue::Text(text);
-        let (before, behind) = self.values.split_at(self.values.partition_point(is_before));
-        let booleans = before.iter().map(value);
-        let booleans = booleans.take_while(|(value, _)| *value < JsonValue::Number(""));
-        let (first, others) = behind.split_at(behind.len().min(1));
-        let lists = others.iter().rev().map(value);
-        let lists = lists.take_while(|(value, _)| *value >= JsonValue::List(""));
-        booleans.chain(first.iter().map(value)).chain(lists)
-    }
-
-    fn value(self, value: &'a ValuePosting) -> (JsonValue<'a>, &'a Posting) {
-        let stored = self.records.get(value.place);
-        (JsonValue::stored(stored), &value.rows)
+        let values = self.values.iter();
+        values.map(move |value| {
+            let stored = self.records.get(value.place);
+            (JsonValue::stored(stored), &value.rows)
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 //! | question | methods |
 //! |---|---|
 //! | shape | [`Segment::len`], [`Segment::end_of`], [`Segment::ends`], [`Segment::unit_of`], [`Segment::unit_rows`], [`Segment::units`] |
-//! | posting lists | [`Segment::of_class`], [`Segment::cores`], [`Segment::at_level`], [`Segment::levels_indexed`], [`Segment::of_sign`], [`Segment::with_children`], [`Segment::with_ttl`], [`Segment::with_priority`], [`Segment::with_stored_ttl`], [`Segment::of_tag`], [`Segment::custom_attribute`] |
+//! | posting lists | [`Segment::of_class`], [`Segment::cores`], [`Segment::at_level`], [`Segment::levels_indexed`], [`Segment::of_sign`], [`Segment::with_children`], [`Segment::with_ttl`], [`Segment::with_stored_ttl`], [`Segment::of_tag`], [`Segment::custom_attribute`] |
 //! | text columns | [`Segment::types`], [`Segment::roles`], [`Segment::kinds`], [`Segment::keys`] |
 //! | integer columns | [`Segment::offsets`], [`Segment::ttls`], [`Segment::priorities`], [`Segment::cycles`], [`Segment::creation_times`], [`Segment::creation_indexes`], [`Segment::levels`], [`Segment::content_sizes`] |
 //! | calls and results | [`Segment::calls`] |
@@ -103,7 +103,6 @@ pub struct Segment {
     pub(super) levels: Box<[Posting]>,
     pub(super) inner: Posting,
     pub(super) has_ttl: Posting,
-    pub(super) has_priority: Posting,
     pub(super) ttl_stored: Posting,
     /// The rows whose ttl counts down; from the cycle on in which it expires it reads 0. Most segments have none, and
     /// a session has many segments.
@@ -286,8 +285,6 @@ impl Segment {
         /// The rows with children, and the root and `^seq`, whose children may be in other segments.
         with_children: inner -> Posting,
         with_ttl: has_ttl -> Posting,
-        /// The rows whose priority is not 0.
-        with_priority: has_priority -> Posting,
         /// The rows whose ttl is the number in [`Segment::ttls`]. For other rows with a ttl the
         /// column has the cycle in which it expires.
         with_stored_ttl: ttl_stored -> Posting,
@@ -433,12 +430,7 @@ impl Segment {
         let numbers = numbers.chain(self.content_sizes.get().map(|sizes| &**sizes));
         let numbers = numbers.map(IntColumn::heap_bytes);
         let columns = rows * (4 + 4 + 1 + 1 + 4 + 8) + texts.chain(numbers).sum::<usize>();
-        let single = [
-            &self.inner,
-            &self.has_ttl,
-            &self.has_priority,
-            &self.ttl_stored,
-        ];
+        let single = [&self.inner, &self.has_ttl, &self.ttl_stored];
         let postings: usize = self
             .classes
             .iter()

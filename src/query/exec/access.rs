@@ -38,8 +38,6 @@ pub(super) enum TestAccess<'a> {
         set: &'a NumberSet,
         /// The bit of [`Present`] for rows with a value; `None` if every row has one.
         given: Option<u8>,
-        /// A list that has every row whose number is in the set, if one has.
-        within: Option<&'a Posting>,
     },
     /// The ttl in `cycle`.
     Ttl {
@@ -162,17 +160,7 @@ impl<'a> TestAccess<'a> {
                 None => Self::of_column(segment.offsets(), set, None),
             },
             (Attr::Priority, Compare::Number(set)) => {
-                match Self::of_column(segment.priorities(), set, None) {
-                    Self::Column {
-                        column, set, given, ..
-                    } => Self::Column {
-                        column,
-                        set,
-                        given,
-                        within: (!set.contains(Some(0))).then(|| segment.with_priority()),
-                    },
-                    access => access,
-                }
+                Self::of_column(segment.priorities(), set, None)
             }
             (Attr::CreatedAtNs, Compare::Number(set)) => {
                 Self::of_column(segment.creation_times(), set, None)
@@ -202,12 +190,10 @@ impl<'a> TestAccess<'a> {
             },
             (Attr::Content, Compare::Value(test)) => Self::Content(test),
             (Attr::Custom(name), Compare::Value(test)) => {
-                Self::of_field(name, segment, condition, test.only(), |value| {
-                    test.holds(&scalar(value))
-                })
+                Self::of_field(name, segment, condition, |value| test.holds(&scalar(value)))
             }
             (Attr::Cadence, Compare::Number(set)) => {
-                Self::of_field(CADENCE.name, segment, condition, None, |value| {
+                Self::of_field(CADENCE.name, segment, condition, |value| {
                     set.contains(value.integer())
                 })
             }
@@ -235,19 +221,16 @@ impl<'a> TestAccess<'a> {
     pub(super) fn within(&self, segment: &'a Segment) -> Option<&'a Posting> {
         match self {
             Self::Ttl { set, .. } if !set.null => Some(segment.with_ttl()),
-            Self::Column { within, .. } => *within,
             Self::Observed(access, _) => access.within(segment),
             _ => None,
         }
     }
 
-    /// A custom attribute: by the posting lists of its values if it has few; `only` is the text that it must equal, if
-    /// there is one.
+    /// A custom attribute: by the posting lists of its values if it has few.
     fn of_field(
         name: &str,
         segment: &'a Segment,
         condition: &'a AttrCondition,
-        only: Option<&str>,
         holds: impl Fn(JsonValue<'_>) -> bool,
     ) -> Self {
         let null = holds(JsonValue::Null);
@@ -257,10 +240,6 @@ impl<'a> TestAccess<'a> {
         // More values than are worth lists: each node is read.
         if !field.has_values() {
             return Self::Node(condition);
-        }
-        if let Some(text) = only {
-            let like = field.values_like(text).filter(|(value, _)| holds(*value));
-            return Self::union(like.map(|(_, rows)| rows).collect());
         }
         let postings = |wanted: bool| {
             let chosen = field.values();
@@ -354,12 +333,7 @@ impl<'a> TestAccess<'a> {
             let all = set.ranges.contains(only);
             return if all { Self::Always } else { Self::Never };
         }
-        Self::Column {
-            column,
-            set,
-            given,
-            within: None,
-        }
+        Self::Column { column, set, given }
     }
 
     /// Whether it can fill words, rather than test nodes one by one.
@@ -386,9 +360,7 @@ impl<'a> TestAccess<'a> {
             Self::Except(postings) => {
                 !segment.is_core(row) && !postings.iter().any(|posting| posting.contains(row))
             }
-            Self::Column {
-                column, set, given, ..
-            } => {
+            Self::Column { column, set, given } => {
                 let given = given.is_none_or(|bit| segment.present(row).has(bit));
                 !segment.is_core(row) && set.contains(given.then(|| column.get(row)))
             }

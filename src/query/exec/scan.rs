@@ -31,21 +31,11 @@ impl TestAccess<'_> {
             }
             Self::Inner(rows) => word & rows.word_from(start + piece.shift()),
             // Comparing 64 numbers costs as much as reading a few.
-            Self::Column {
-                column, set, given, ..
-            } if fills_words(word.count_ones() as usize, 1) => {
+            Self::Column { column, set, given } if fills_words(word.count_ones() as usize, 1) => {
                 let found = among(column, set.ranges.ranges());
                 let has = given.map_or(u64::MAX, |bit| segment.present_word(start, bit));
                 word & (found & has | if set.null { !has } else { 0 })
             }
-            Self::Column {
-                column,
-                set,
-                given: None,
-                ..
-            } => Ones(word)
-                .filter(|bit| set.ranges.contains(column.get(start + bit)))
-                .fold(0, |kept, bit| kept | 1 << bit),
             Self::Ttl {
                 set,
                 counting: Some(counting),
