@@ -39,7 +39,9 @@ mod workspace;
 pub use clock::{Clock, StepClock, SystemClock};
 pub use commit::Commit;
 pub(crate) use commit::{PreparedCommit, strings};
-pub(crate) use memory::{DoneRequest, Memory};
+#[cfg(feature = "view")]
+pub(crate) use memory::DoneRequest;
+pub(crate) use memory::Memory;
 pub use node::NewNode;
 pub use pin::Reference;
 pub use policy::{Limit, Measure, Policy, Scope};

@@ -109,6 +109,7 @@ fn whole(value: &Value) -> Option<u64> {
 }
 
 /// The JSON Schema of the arguments of a tool. Members are in the order of their names.
+#[cfg(any(feature = "mcp", test))]
 pub(crate) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
     let required = parameters.iter().filter(|parameter| parameter.required);
     let required: Vec<&str> = required.map(|parameter| &*parameter.name).collect();

@@ -27,6 +27,7 @@ use {
 };
 
 /// `pact_help`: the language on one page. Its examples are run by the tests.
+#[cfg(feature = "mcp")]
 pub(crate) fn help(_: &impl SessionSource, _: &Arguments) -> Result<CallAnswer, Failure> {
     Ok(include_str!("help.md").trim_end().to_owned().into())
 }

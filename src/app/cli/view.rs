@@ -3,7 +3,7 @@
 use super::command::{Invocation, RunCommand};
 use crate::app::present::{Exit, Failure};
 use clap::{Args, ValueEnum};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 /// What did the models see, step by step? Opens a page in the browser, which follows what grows.
 ///
@@ -135,7 +135,7 @@ fn serve(
     // A process that has this program inside may have a log of its own.
     let _ = log.with_writer(std::io::stderr).try_init();
     let options = serve::ServeOptions {
-        listen: SocketAddr::new(listen.listen, listen.port),
+        listen: std::net::SocketAddr::new(listen.listen, listen.port),
         token,
         hosts: listen.host.clone(),
         timeout: with.timeout.unwrap_or(Duration::from_secs(30)),

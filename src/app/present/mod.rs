@@ -12,7 +12,9 @@ pub(crate) mod sessions;
 pub(crate) mod stores;
 
 #[cfg(any(feature = "mcp", feature = "view"))]
-pub(crate) use crate::support::text::{clean, escaped};
+pub(crate) use crate::support::text::clean;
+#[cfg(feature = "mcp")]
+pub(crate) use crate::support::text::escaped;
 pub(crate) use crate::support::text::{counted, printable};
 pub use failure::Exit;
 pub(crate) use failure::Failure;

@@ -63,7 +63,7 @@ struct Reply {
 
 impl Reply {
     fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.body))
+        serde_json::from_str(&self.body).expect(&self.body)
     }
 
     /// The code of an error.
@@ -160,13 +160,13 @@ impl Server {
         let sent = Command::new("kill").args([signal, &id]).status();
         assert!(sent.expect("`kill` starts").success());
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        loop {
             if let Some(status) = self.child.try_wait().expect("a status") {
                 return status.code();
             }
+            assert!(began.elapsed() < PATIENCE, "the server does not end");
             std::thread::sleep(Duration::from_millis(20));
         }
-        panic!("the server does not end");
     }
 }
 
