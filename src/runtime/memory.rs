@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::done::DoneRequest;
 use super::overlay::Compaction;
 use super::workspace::Workspace;
 use crate::tree::CommitRecord;
@@ -37,18 +38,6 @@ pub(crate) struct Memory {
     /// Requests that were done, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) done: Vec<DoneRequest>,
-}
-
-/// A request that was done, so that a client which repeats it gets the same answer, and nothing is done twice. It is kept
-/// with the change that it made, in one transaction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DoneRequest {
-    /// What the client calls it.
-    pub(crate) key: String,
-    /// Of all that was asked for.
-    pub(crate) hash: String,
-    /// As JSON; empty of a commit that is not made yet.
-    pub(crate) answer: String,
 }
 
 /// How many requests a session remembers.

@@ -11,12 +11,13 @@
 //! | mutations | `workspace`, `slot`, `mutate`, `relocate`, `list`, `stream`, `refusal` |
 //! | commits | `commit`, `delta`, `policy`, `prune` |
 //! | times and references | `clock`, `pin` |
-//! | beginning, and going on later | `first`, `adopt`, `memory` |
+//! | beginning, and going on later | `first`, `adopt`, `memory`, `done` |
 
 mod adopt;
 mod clock;
 mod commit;
 mod delta;
+mod done;
 mod first;
 mod growing;
 mod header;
@@ -40,7 +41,7 @@ pub use clock::{Clock, StepClock, SystemClock};
 pub use commit::Commit;
 pub(crate) use commit::{PreparedCommit, strings};
 #[cfg(feature = "view")]
-pub(crate) use memory::DoneRequest;
+pub(crate) use done::DoneRequest;
 pub(crate) use memory::Memory;
 pub use node::NewNode;
 pub use pin::Reference;

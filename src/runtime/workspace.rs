@@ -12,9 +12,9 @@ use smallvec::SmallVec;
 
 use super::clock::{Clock, Readings};
 use super::delta::delta;
+use super::done::DoneRequest;
 use super::first::{first_of, first_snapshot};
 use super::header::{DraftNode, read};
-use super::memory::DoneRequest;
 use super::node::NewNode;
 use super::overlay::{Fresh, Overlay};
 use super::pin::Pins;

@@ -22,7 +22,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     ),
     (
         "app::serve",
-        "app::calls app::present inspect store engine history logs runtime tree json query::ir support",
+        "app::calls app::present inspect store engine history logs render runtime tree json query::ir support",
     ),
     (
         "app::mcp",
@@ -30,7 +30,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     ),
     (
         "app::calls",
-        "app::present inspect engine advice history budget render index tree query::ir support",
+        "app::present inspect engine advice history budget render index tree json query::ir support",
     ),
     (
         "app::present",

@@ -52,7 +52,7 @@ pub(crate) fn select(
             Ok(At::Committed(_)) => {
                 engine.prepare(&format!("{} {selector}", sessions::address(at)))?
             }
-            // A range is no address; what is neither is refused with a place in it.
+            // Not an address: a range, or a mistake, which is refused with a place in it.
             Err(_) => engine.prepare(&format!("{at} {selector}"))?,
         };
     }

@@ -23,8 +23,8 @@ pub(super) struct ViewArgs {
 
 /// Serve sessions to programs and browsers: the page of `view`, and answers over HTTP as JSON.
 ///
-/// Without options only this machine is answered, and the token that is printed is needed. `--openapi` prints what can be
-/// asked; each answer is that of a command with --json. With --timeout, an answer may take this long [default: 30s].
+/// Without options only this machine is answered, and the token that is printed is needed. `--openapi` prints the
+/// routes; each answer is that of a command with --json. With --timeout, an answer may take this long [default: 30s].
 #[derive(Args, Debug)]
 pub(super) struct ServeArgs {
     /// Stores, files or folders of logs [default: the logs of this machine's agents].

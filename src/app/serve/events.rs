@@ -3,8 +3,9 @@
 //! One thread looks at the sessions that clients watch, as `--follow` does, and sends each client what is new. A client
 //! that does not read what it is sent is given up.
 
+use super::app::{Answer, App, arguments};
+use super::hub::{CLIENTS, Client, WAITING, lock};
 use super::places::SeenSession;
-use super::routes::{Answer, App, arguments};
 use crate::app::calls::{SessionSource as _, TABLE};
 use crate::app::present::{Exit, Failure};
 use crate::engine::Engine;
@@ -19,8 +20,8 @@ use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -36,30 +37,6 @@ const LOOK_TIME: Duration = Duration::from_secs(30);
 /// A stream without events has a line of comment as often as this.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// The most clients, and how many events wait for each.
-const CLIENTS: usize = 64;
-const WAITING: usize = 16;
-
-/// Who gets events.
-#[derive(Debug, Default)]
-pub(super) struct Hub {
-    clients: Mutex<Vec<Client>>,
-    /// Wakes the thread; `None` before it begins and when the server ends.
-    wake: Mutex<Option<mpsc::Sender<()>>>,
-}
-
-#[derive(Debug)]
-struct Client {
-    session: Option<String>,
-    /// Whether nothing was sent yet.
-    is_new: bool,
-    events: tokio::sync::mpsc::Sender<Event>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The thread that looks; it ends when this is dropped.
 pub(super) struct Watcher(Arc<App>);
 
@@ -69,37 +46,14 @@ impl Drop for Watcher {
     }
 }
 
-impl Hub {
-    /// Begins to look.
-    pub(super) fn watch(app: &Arc<App>) -> Watcher {
-        let (wake, woken) = mpsc::channel();
-        *lock(&app.hub.wake) = Some(wake);
-        let of_thread = Arc::clone(app);
-        // Without a thread there are no events, and everything else works.
-        let _ = std::thread::Builder::new().spawn(move || look(&of_thread, &woken));
-        Watcher(Arc::clone(app))
-    }
-
-    /// Ends all streams.
-    pub(super) fn end(&self) {
-        lock(&self.clients).clear();
-    }
-
-    pub(super) fn len(&self) -> usize {
-        lock(&self.clients).len()
-    }
-
-    /// Sends an event to the clients that are to get it.
-    fn send(&self, name: &str, data: &str, is_for: impl Fn(&Client) -> bool) {
-        lock(&self.clients).retain_mut(|client| {
-            if !is_for(client) {
-                return true;
-            }
-            client.is_new = false;
-            let event = Event::default().event(name).data(data);
-            client.events.try_send(event).is_ok()
-        });
-    }
+/// Begins to look.
+pub(super) fn watch(app: &Arc<App>) -> Watcher {
+    let (wake, woken) = mpsc::channel();
+    *lock(&app.hub.wake) = Some(wake);
+    let of_thread = Arc::clone(app);
+    // Without a thread there are no events, and everything else works.
+    let _ = std::thread::Builder::new().spawn(move || look(&of_thread, &woken));
+    Watcher(Arc::clone(app))
 }
 
 fn look(app: &App, woken: &mpsc::Receiver<()>) {

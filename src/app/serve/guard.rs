@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 /// The built page: one file.
 const PAGE: &str = include_str!("../../../web/dist/page.html");
 
-/// A token that nobody guesses: 256 random bits.
+/// A token that cannot be guessed: 256 random bits.
 ///
 /// # Errors
 /// The system gives no random bytes.

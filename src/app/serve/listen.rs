@@ -1,9 +1,10 @@
 //! The port, connections and their limits, and the end.
 
-use super::events::Hub;
+use super::app::App;
+use super::events;
 use super::guard::Guard;
 use super::places::Places;
-use super::routes::{App, router};
+use super::routes::router;
 use crate::app::present::{Exit, Failure};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -45,7 +46,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 const HEADER_BYTES: usize = 64 << 10;
 
-/// How often it is asked whether to end.
+/// The time between two looks at whether to end.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Serves until `stop` is set. `started` gets the address with the token when the port is open.
@@ -107,7 +108,7 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, stop: &AtomicBool) {
         .header_read_timeout(HEADER_TIME)
         .max_header_size(HEADER_BYTES);
     let service = TowerToHyperService::new(router(Arc::clone(app)));
-    let watcher = Hub::watch(app);
+    let watcher = events::watch(app);
     let mut stopped = pin!(async {
         while !stop.load(Ordering::Relaxed) {
             tokio::time::sleep(TICK).await;

@@ -1,8 +1,8 @@
 //! Where the sessions are that a server shows: stores, files, folders, or the logs of this machine's agents.
 //!
 //! A client names a session as the list does, and nothing else: of a file its path, and behind a `#` the name of a further
-//! session in it; of a store its name, with the store before it if there may be several. A path that is not in the list is
-//! no session, so a client reads no other file.
+//! session in it; of a store its name, with the store before it if there may be several. A path outside the list names
+//! nothing, so a client reads no other file.
 
 use crate::app::calls::arguments::Arguments;
 use crate::app::calls::kept::Kept;

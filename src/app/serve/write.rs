@@ -7,7 +7,7 @@
 //! Each request takes the session's lease and gives it back. Its fence grows with each writer, and is in the header
 //! `Pactql-Fence` of an answer; a request that has the header is refused if another has written since.
 
-use super::routes::{Answer, App, arguments, body, json};
+use super::app::{Answer, App, arguments, body, json};
 use crate::app::calls::TABLE;
 use crate::app::present::{Exit, Failure};
 use crate::engine::{Context, Message, attempted};
@@ -22,17 +22,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const FENCE: HeaderName = HeaderName::from_static("pactql-fence");
 
 /// Whether the answer is one that was given before.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-
-/// One change at a time: writers of one server wait for each other, and are not refused.
-#[derive(Debug, Default)]
-pub(super) struct Writes(Mutex<()>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -164,6 +160,7 @@ fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
 }
 
 /// Reads a request, and does what it asks for unless it was done before.
+// long: each check must come before the next, and all before the change.
 async fn change<B: DeserializeOwned>(
     app: Arc<App>,
     request: Request,
@@ -199,7 +196,7 @@ async fn change<B: DeserializeOwned>(
                 Failure::value(format!("the body cannot be read: {error}")).with_help(&*entry.about)
             })?;
             let (policy, change) = change(read)?;
-            let _one = app.writes.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let _one = app.writes.lock().unwrap_or_else(PoisonError::into_inner);
             let (store, name) = app.places.stored(arguments.needed("session"))?;
             if !arguments.flag("create") {
                 // A session that is missing would be made.
