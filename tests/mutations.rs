@@ -7,6 +7,9 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "support/cases.rs"]
 mod cases;
+#[cfg(feature = "store")]
+#[path = "support/ctrace.rs"]
+mod ctrace;
 #[path = "../benches/support/memory.rs"]
 mod memory;
 #[path = "support/mutate.rs"]
@@ -19,7 +22,7 @@ use std::time::UNIX_EPOCH;
 use memory::{Counting, asked_by, measure};
 use mutate::Mutations;
 use pactql::budget::{BuildOptions, Cache, Query, build, verify};
-use pactql::logs::{ImportOptions, ImportReport, import, write_session};
+use pactql::logs::{ImportOptions, ImportReport, Imported, import, write_session};
 use pactql::{Engine, Session};
 
 #[global_allocator]
@@ -102,6 +105,23 @@ fn use_session(session: &Session) {
     write_session(history.committed(), working, false, &mut out).expect("memory");
 }
 
+/// What an import writes is a session.
+fn reads_back(imported: &Imported) {
+    for session in &imported.sessions {
+        let mut written = Vec::new();
+        session
+            .recording
+            .write_jsonl(&mut written, false)
+            .expect("memory");
+        let read = Session::from_slice(&written).err();
+        assert!(
+            read.is_none(),
+            "{read:?}\n{}",
+            String::from_utf8_lossy(&written)
+        );
+    }
+}
+
 /// Whether no line of a log was left out as malformed.
 fn has_every_line(report: &ImportReport) -> bool {
     report.to_json()["lines"]["skipped"]["malformed"].is_null()
@@ -153,13 +173,21 @@ fn damaged_inputs_are_answered_or_refused() {
             // A request alone is no whole log in every format.
             if good.len() > 800 && read(&good) {
                 damage(&format!("{name}, {how}"), &good, read);
+                for bad in Mutations::of(&good).take(each() / 4) {
+                    let _ = import(&bad, &options).map(|imported| reads_back(&imported));
+                }
             }
         }
     }
     let place = std::env::temp_dir().join(format!("pactql-mutations-{}", std::process::id()));
     caches(&place);
     #[cfg(feature = "store")]
-    stores(&place);
+    {
+        stores(&place);
+        logs_of_ctxdiff(&place);
+    }
+    #[cfg(feature = "parquet")]
+    copies(&place);
     fs::remove_dir_all(&place).expect("the directory");
 }
 
@@ -221,4 +249,60 @@ fn stores(place: &Path) {
         store.verify().is_ok_and(|damage| damage.is_empty())
     };
     damage("store.db", &good, read);
+}
+
+#[cfg(feature = "store")]
+fn logs_of_ctxdiff(place: &Path) {
+    let good = ctrace::ctrace(&place.join("good.ctrace"), true);
+    let options = ImportOptions::default();
+    damage("ctrace", &good, |bytes| {
+        import(bytes, &options).is_ok_and(|imported| has_every_line(&imported.report))
+    });
+    for bad in Mutations::of(&good).take(each() / 4) {
+        let _ = import(&bad, &options).map(|imported| reads_back(&imported));
+    }
+}
+
+/// Each file of a copy as Parquet files: an error, or a store that answers. The files share the cases, as each makes a store.
+#[cfg(feature = "parquet")]
+fn copies(place: &Path) {
+    use pactql::Store;
+    use pactql::store::ParquetExport;
+    let copy = place.join("copy");
+    let open = |name: &str| {
+        for ending in ["", "-wal", "-shm"] {
+            let _ = fs::remove_file(place.join(format!("{name}{ending}")));
+        }
+        Store::open(place.join(name)).expect("a store")
+    };
+    let store = open("copied.db");
+    let session =
+        Session::from_slice(include_bytes!("../fixtures/greenhouse.jsonl")).expect("a session");
+    store.import("talk", &session, None).expect("an import");
+    let what = ParquetExport::default().buckets(1);
+    store.export_parquet(&copy, &what).expect("a copy");
+    let files = below(&copy);
+    let cases = each().div_ceil(files.len()).max(8);
+    let mut refused = 0;
+    for path in &files {
+        let good = fs::read(path).expect("a file");
+        for bad in Mutations::of(&good).take(cases) {
+            fs::write(path, bad).expect("a file");
+            let store = open("imported.db");
+            if store.import_parquet(&copy).is_err() {
+                refused += 1;
+            } else if let Ok(session) = store.session("talk") {
+                let rows = Engine::new().rows(&session, "@t0 .cb");
+                let _ = (rows.map(|rows| rows.count()), store.verify());
+            }
+        }
+        fs::write(path, good).expect("a file");
+    }
+    println!("copy: {refused} of {} refused", cases * files.len());
+    assert!(
+        refused > cases * files.len() / 4,
+        "only {refused} were damaged"
+    );
+    let store = open("imported.db");
+    store.import_parquet(&copy).expect("the good copy");
 }

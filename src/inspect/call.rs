@@ -33,6 +33,9 @@ pub struct Call {
     /// What the call cost by the log's own account, in nano-dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logged_nano_dollars: Option<u64>,
+    /// How long the call took by the log's own account, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<u64>,
     /// Why the reply ended, in the provider's word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
@@ -90,6 +93,10 @@ impl Call {
             logged_nano_dollars: get(&usage, "cost_usd")
                 .and_then(|raw| raw.parse().ok())
                 .map(|dollars: f64| (dollars * 1e9).round() as u64),
+            // Recorders write fractions, too.
+            latency_ms: get(&usage, "latency_ms")
+                .and_then(|raw| raw.parse().ok())
+                .map(|milliseconds: f64| milliseconds.round() as u64),
             stop_reason: text(get(&usage, "stop_reason")),
             failed: attempts.len(),
             error,

@@ -40,6 +40,12 @@ pub trait Report: Serialize + Sized {
     /// no form for, in reports that need it; a snapshot of a store cannot be loaded.
     fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error>;
 
+    /// Whether a request that it shows is worked out from a transcript, which does not say exactly what was sent. Text
+    /// leaves it to the caller to say so.
+    fn is_reconstructed(&self) -> bool {
+        false
+    }
+
     /// The report as text. Every line ends in a line feed.
     fn text(&self, options: &ReportOptions, paint: Paint) -> String;
 
@@ -134,10 +140,6 @@ impl ReportOptions {
         Ok((made.collect::<Result<_, _>>()?, counts))
     }
 }
-
-/// What is said of requests that are worked out from a log which does not have them.
-pub(super) const RECONSTRUCTED: &str =
-    "reconstructed: the log is a transcript and does not say exactly what was sent\n";
 
 /// Why there is no price: of which model, and in which table.
 pub(super) fn no_price(model: Option<&str>, date: &str) -> String {

@@ -4,7 +4,7 @@
 use super::call::{Call, before, cycle_of, is_reply};
 use super::groups::{Counts, ToolNames, role};
 use super::part::{ChosenSnapshot, Region, saying};
-use super::report::{RECONSTRUCTED, Report, ReportOptions};
+use super::report::{Report, ReportOptions};
 use super::steps::{seconds, time_of};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
@@ -47,6 +47,10 @@ impl Report for ShowReport {
             Ok(one(&history, chosen, options.before_reply, counts)?)
         })?;
         Ok(Self { snapshots })
+    }
+
+    fn is_reconstructed(&self) -> bool {
+        self.snapshots.iter().any(|shown| shown.call.reconstructed)
     }
 
     fn text(&self, options: &ReportOptions, paint: Paint) -> String {
@@ -262,9 +266,6 @@ fn title(shown: &Shown) -> String {
 
 fn remarks(shown: &Shown) -> Vec<String> {
     let mut lines = Vec::new();
-    if shown.call.reconstructed {
-        lines.push(RECONSTRUCTED.trim_end().to_owned());
-    }
     if shown.call.compaction {
         let is_cleared = shown.removed == 0
             && shown.blocks.iter().any(|block| {

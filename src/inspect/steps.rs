@@ -1,9 +1,9 @@
 //! One line for each cycle of a session: what was sent, what came back, what changed (INSPECT §4).
 
-use super::call::{Call, is_reply};
+use super::call::{Call, cycle_of, is_reply};
 use super::groups::call_name;
 use super::prefix::{Difference, PrefixStep, by_cycle};
-use super::report::{RECONSTRUCTED, Report, ReportOptions};
+use super::report::{Report, ReportOptions};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::Session;
@@ -12,8 +12,9 @@ use crate::json::JsonValue;
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, TableCell, TextTable, Tint};
-use crate::support::text::{clean, printable};
+use crate::support::text::{amount, clean, printable};
 use crate::tree::NodeClass;
+use crate::tree::timestamp::nanos_of_rfc3339;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -48,6 +49,13 @@ pub struct Step {
     /// When the reply came, or else when the newest block was made, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
+    /// From the newest input of the request to the reply, in milliseconds: by the log's own account, else by the times of
+    /// both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// From the reply before to the newest input of the request, in milliseconds: tools ran, or nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap_ms: Option<u64>,
     /// What the snapshot says of the call.
     #[serde(flatten)]
     pub call: Call,
@@ -139,17 +147,24 @@ impl Report for StepReport {
             .map(|(_, snapshot)| snapshot.cycle())
             .collect();
         let mut steps = Vec::with_capacity(wanted.len());
+        let mut before: Option<&Snapshot> = None;
         for (entry, snapshot) in log.snapshots.iter().rev().zip(history.committed().iter()) {
             ensure();
+            let before = before.replace(snapshot);
             if !wanted.contains(&entry.cycle) {
                 continue;
             }
             let call = Call::from_snapshot(snapshot);
+            let measured = duration_ms(snapshot);
+            // A log with one time for a call does not say when it was asked.
+            let gap = before.filter(|_| measured != Some(0));
             let prefix = prefixes.get(&entry.cycle);
             steps.push(Step {
                 label: entry.label.clone(),
                 cycle: entry.cycle,
                 time: time_of(snapshot),
+                duration_ms: call.latency_ms.or(measured.filter(|time| *time > 0)),
+                gap_ms: gap.and_then(|before| gap_ms(before, snapshot)),
                 tokens: prefix.map(|prefix| prefix.tokens),
                 matches: entry.matches,
                 added: entry.added,
@@ -171,6 +186,10 @@ impl Report for StepReport {
         })
     }
 
+    fn is_reconstructed(&self) -> bool {
+        self.reconstructed
+    }
+
     /// A table, without the columns that have nothing in them.
     fn text(&self, _: &ReportOptions, paint: Paint) -> String {
         let models = self.steps.iter();
@@ -181,9 +200,6 @@ impl Report for StepReport {
             Some(model) => format!("model {}, tokens by {}\n", printable(model), self.tokenizer),
             None => format!("tokens by {}\n", self.tokenizer),
         };
-        if self.reconstructed {
-            out.push_str(RECONSTRUCTED);
-        }
         if let Some(why) = &self.no_prefixes {
             let _ = writeln!(out, "no tokens and prefixes: {}", printable(why));
         }
@@ -198,8 +214,8 @@ impl Report for StepReport {
             out.insert_str(0, &format!("{day}, "));
         }
         let mut table = TextTable::new(COLUMNS.split(','))
-            .words([0, 6, 8])
-            .optional(&[2, 5, 3])
+            .words([0, 8, 10])
+            .optional(&[3, 2, 4, 7, 5])
             .hide_empty();
         let mut before = None;
         for step in &self.steps {
@@ -222,16 +238,36 @@ pub(super) fn newest(snapshot: &Snapshot) -> impl Iterator<Item = NodeRef<'_>> {
 
 /// The time of a snapshot: that of its reply, or else of its newest block.
 pub(crate) fn time_of(snapshot: &Snapshot) -> Option<String> {
-    let cycle = snapshot.cycle().to_string();
-    let last = |reply: bool| {
-        let blocks = newest(snapshot).filter(|node| !reply || is_reply(*node, &cycle));
-        let times = blocks.filter_map(|node| node.field("created_at_iso")?.text());
-        times.last().map(str::to_owned)
-    };
+    last_time(snapshot, |is_reply| is_reply).or_else(|| last_time(snapshot, |is_reply| !is_reply))
+}
+
+/// The time of the last block of the newest turn that is wanted, by whether it is of the reply.
+fn last_time(snapshot: &Snapshot, wanted: fn(bool) -> bool) -> Option<String> {
+    let cycle = cycle_of(snapshot).to_string();
+    let blocks = newest(snapshot).filter(|node| wanted(is_reply(*node, &cycle)));
+    let times = blocks.filter_map(|node| node.field("created_at_iso")?.text());
     // A log without times has positions in their place, from 1970 on.
-    last(true)
-        .or_else(|| last(false))
-        .filter(|time| !time.starts_with("1970-"))
+    let time = times.last().filter(|time| !time.starts_with("1970-"));
+    time.map(str::to_owned)
+}
+
+/// From the newest input of a request to its reply, in milliseconds, if the log has times.
+fn duration_ms(snapshot: &Snapshot) -> Option<u64> {
+    between(asked(snapshot), last_time(snapshot, |is_reply| is_reply))
+}
+
+/// From the time of a snapshot to the newest input of the request of the next one, in milliseconds.
+pub(super) fn gap_ms(before: &Snapshot, snapshot: &Snapshot) -> Option<u64> {
+    between(time_of(before), asked(snapshot))
+}
+
+fn asked(snapshot: &Snapshot) -> Option<String> {
+    last_time(snapshot, |is_reply| !is_reply)
+}
+
+fn between(from: Option<String>, to: Option<String>) -> Option<u64> {
+    let [from, to] = [from, to].map(|time| nanos_of_rfc3339(&time?));
+    u64::try_from(to?.checked_sub(from?)? / 1_000_000).ok()
 }
 
 pub(super) fn seconds(time: &str) -> String {
@@ -285,9 +321,18 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
     events
 }
 
-const COLUMNS: &str = "cycle,time,tokens,counted,cached,reply,blocks,prefix,what happened";
+/// A span of time in seconds, to a tenth where that is seen.
+fn span(milliseconds: Option<u64>) -> String {
+    milliseconds.map_or_else(String::new, |milliseconds| match milliseconds {
+        0..100_000 => format!("{:.1} s", milliseconds as f64 / 1e3),
+        _ => format!("{} s", amount(milliseconds / 1_000)),
+    })
+}
 
-fn row(step: &Step, day: Option<&str>, model: Option<&str>) -> [TableCell; 9] {
+const COLUMNS: &str =
+    "cycle,time,duration,gap,tokens,counted,cached,reply,blocks,prefix,what happened";
+
+fn row(step: &Step, day: Option<&str>, model: Option<&str>) -> [TableCell; 11] {
     let number = |count: Option<u64>| {
         TableCell::from(count.map_or_else(String::new, |count| count.to_string()))
     };
@@ -312,6 +357,8 @@ fn row(step: &Step, day: Option<&str>, model: Option<&str>) -> [TableCell; 9] {
     [
         TableCell::new(format!("@c{}", step.cycle), Some(Tint::Place)),
         time.into(),
+        span(step.duration_ms).into(),
+        span(step.gap_ms).into(),
         number(step.tokens),
         number(step.call.input_tokens),
         number(step.call.cached_tokens),

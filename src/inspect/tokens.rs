@@ -5,7 +5,7 @@ use super::groups::{By, Counts, Group, Groups, Totals, sort};
 use super::lists::Numbered;
 use super::part::{ChosenSnapshot, Part, Region};
 use super::prices::{Money, Prices};
-use super::report::{RECONSTRUCTED, Report, ReportOptions, no_price};
+use super::report::{Report, ReportOptions, no_price};
 use super::sent::{Sent, scaled};
 use super::tokenizer::Tokenizer;
 use super::usage::{Usage, Used, response};
@@ -144,6 +144,10 @@ impl Report for TokenReport {
             distinct,
             prices: options.prices.date().to_owned(),
         })
+    }
+
+    fn is_reconstructed(&self) -> bool {
+        self.snapshots.iter().any(|each| each.call.reconstructed)
     }
 
     /// The session as a whole, then the snapshots.
@@ -377,9 +381,6 @@ fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint) -> String 
         None if !call.made => out.push_str("no cost: no call was made\n"),
         None => out.push_str(&no_price(call.model.as_deref(), &report.prices)),
     }
-    if call.reconstructed {
-        out.push_str(RECONSTRUCTED);
-    }
     let by = report.by.as_str();
     out + &size_table(by, report.tokenizer, &snapshot.groups, paint)
 }
@@ -468,9 +469,6 @@ fn range(report: &TokenReport, paint: Paint) -> String {
     let distinct = totals(report.distinct, report.tokenizer);
     let _ = writeln!(out, "each text once: {distinct}");
     cost_of_all(report, &mut out);
-    if report.snapshots.iter().any(|each| each.call.reconstructed) {
-        out.push_str(RECONSTRUCTED);
-    }
     out
 }
 

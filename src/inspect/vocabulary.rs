@@ -215,18 +215,131 @@ impl Ranks {
 
     /// The number of tokens of a piece: of all neighbouring parts whose bytes together are a token,
     /// those of the lowest rank become one, the leftmost first, until none is left. `n log n`, and some
-    /// forty bytes of memory for each of the piece. Ends early if the work is cancelled.
+    /// 24 bytes of memory for each of the piece; of one sign repeated linear, and none. Ends early if the work is
+    /// cancelled.
     fn merge(&self, piece: &[u8]) -> usize {
+        match self.repeated(piece) {
+            Some(tokens) => tokens,
+            // Places are numbers of four bytes. No text has such a word.
+            None => piece
+                .chunks(1 << 30)
+                .map(|part| self.merge_parts(part))
+                .sum(),
+        }
+    }
+
+    /// [`Ranks::merge`] of a piece that is one sign again and again: its tokens are so many signs, and equal ones in a row
+    /// are merged at once. `None` of another piece, and where a merge would not come before all others.
+    fn repeated(&self, piece: &[u8]) -> Option<usize> {
+        let starts = |byte: &u8| !matches!(byte, 0x80..=0xBF);
+        let rest = piece.get(1..)?;
+        let sign = rest
+            .iter()
+            .position(starts)
+            .map_or(piece.len(), |at| at + 1);
+        let count = piece.len() / sign;
+        if count < 2 || piece.len() % sign > 0 || piece[sign..] != piece[..piece.len() - sign] {
+            return None;
+        }
+        let parts = self.parts_of_sign(piece, sign)?;
+        if parts > 1 {
+            return Some(parts * count);
+        }
+        let rank = |signs: usize| self.get(piece.get(..signs * sign)?);
+        // How many signs a token has, and how many such tokens are in a row.
+        let mut runs: Vec<(usize, usize)> = vec![(1, count)];
+        loop {
+            ensure();
+            let inside = |(at, run): (usize, &(usize, usize))| {
+                let rank = rank(2 * run.0).filter(|_| run.1 > 1)?;
+                Some((rank, at, true))
+            };
+            let beside = |(at, pair): (usize, &[(usize, usize)])| {
+                Some((rank(pair[0].0 + pair[1].0)?, at, false))
+            };
+            let all = runs.iter().enumerate().filter_map(inside);
+            let all = all.chain(runs.windows(2).enumerate().filter_map(beside));
+            // The leftmost pair of a run is inside of it.
+            let Some((first, at, is_inside)) =
+                all.min_by_key(|&(rank, at, is_inside)| (rank, at, !is_inside))
+            else {
+                return Some(runs.iter().map(|run| run.1).sum());
+            };
+            let (signs, tokens) = runs[at];
+            let around = at.checked_sub(1).into_iter().chain([at + 1]);
+            let around = around.filter_map(|at| runs.get(at)).map(|run| run.0);
+            let mut new = around
+                .chain([signs, 2 * signs])
+                .map(|other| rank(2 * signs + other));
+            let new: [(usize, usize); 3] = if !is_inside {
+                let (other, others) = runs.remove(at + 1);
+                [(signs, tokens - 1), (signs + other, 1), (other, others - 1)]
+            } else if new.all(|rank| rank.is_none_or(|rank| rank > first)) {
+                [(2 * signs, tokens / 2), (signs, tokens % 2), (0, 0)]
+            } else {
+                [(2 * signs, 1), (signs, tokens - 2), (0, 0)]
+            };
+            runs.splice(at..=at, new);
+            runs.retain(|run| run.1 > 0);
+            runs.dedup_by(|run, before| {
+                let is_same = run.0 == before.0;
+                before.1 += if is_same { run.1 } else { 0 };
+                is_same
+            });
+            if runs.len() > 64 {
+                return None;
+            }
+        }
+    }
+
+    /// How many tokens each of the signs of a piece is where all are the same, before one is merged with the next. `None`
+    /// if that comes first.
+    fn parts_of_sign(&self, piece: &[u8], sign: usize) -> Option<usize> {
+        let mut starts: Vec<usize> = (0..sign).collect();
+        while starts.len() > 1 {
+            let parts = starts.len();
+            let start = |at: usize| starts[at % parts] + at / parts * sign;
+            let rank = |from: usize, to: usize| self.get(piece.get(start(from)..start(to))?);
+            let mut pairs: Vec<(u32, usize)> = (0..parts)
+                .filter_map(|at| Some((rank(at, at + 2)?, at)))
+                .collect();
+            pairs.sort_unstable();
+            let (first, at) = match pairs[..] {
+                [] => return Some(parts),
+                [(first, at), ..]
+                    if at + 1 < parts && pairs.get(1).is_none_or(|next| next.0 > first) =>
+                {
+                    (first, at)
+                }
+                _ => return None,
+            };
+            // With what is before and after it, of another sign maybe; of two parts both are.
+            let before = if at > 0 { at - 1 } else { parts - 1 };
+            let mut new = [
+                rank(before, before + 3),
+                rank(at, at + 3),
+                rank(at, at + 4).filter(|_| parts == 2),
+            ]
+            .into_iter();
+            if new.any(|rank| rank.is_some_and(|rank| rank <= first)) {
+                return None;
+            }
+            starts.remove(at + 1);
+        }
+        Some(1)
+    }
+
+    fn merge_parts(&self, piece: &[u8]) -> usize {
         if self.get(piece).is_some() {
             return 1;
         }
-        let count = piece.len();
+        let count = piece.len() as u32;
         // Where the part that starts here ends; 0 if none does. And where the part before it starts.
-        let mut ends: Vec<usize> = (1..=count).collect();
-        let mut before: Vec<usize> = (0..=count).map(|at| at.saturating_sub(1)).collect();
-        let mut parts = count;
-        let pair = |start: usize, middle: usize, end: usize| {
-            let rank = self.get(piece.get(start..end)?)?;
+        let mut ends: Vec<u32> = (1..=count).collect();
+        let mut before: Vec<u32> = (0..=count).map(|at| at.saturating_sub(1)).collect();
+        let mut parts = piece.len();
+        let pair = |start: u32, middle: u32, end: u32| {
+            let rank = self.get(piece.get(start as usize..end as usize)?)?;
             Some(Reverse((rank, start, middle, end)))
         };
         let mut looks = 0_usize;
@@ -245,18 +358,19 @@ impl Ranks {
         while let Some(Reverse((_, start, middle, end))) = pairs.pop() {
             look();
             // One of the two may have been merged with another since.
-            if ends.get(start) != Some(&middle) || ends.get(middle) != Some(&end) {
+            let at = start as usize;
+            if ends.get(at) != Some(&middle) || ends.get(middle as usize) != Some(&end) {
                 continue;
             }
-            ends[start] = end;
-            ends[middle] = 0;
-            before[end] = start;
+            ends[at] = end;
+            ends[middle as usize] = 0;
+            before[end as usize] = start;
             parts -= 1;
-            if let Some(&next) = ends.get(end) {
+            if let Some(&next) = ends.get(end as usize) {
                 pairs.extend(pair(start, end, next));
             }
             if start > 0 {
-                pairs.extend(pair(before[start], start, end));
+                pairs.extend(pair(before[at], start, end));
             }
         }
         parts
@@ -316,6 +430,39 @@ mod tests {
                     "{word}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn one_sign_again_and_again_is_merged_at_once() {
+        for vocabulary in [&O200K, &CL100K] {
+            let ranks = &vocabulary.own().expect("a vocabulary").ranks;
+            let signs = " \n\t\0'-=_*#./aAzeé¿ßж語の한\u{3000}\u{a0}\u{301}\u{200b}😀🏳";
+            let mut known = 0;
+            for sign in signs.chars() {
+                for count in (2..70).chain([127, 128, 129, 255, 257, 1_000, 4_099]) {
+                    let piece = sign.to_string().repeat(count);
+                    let found = ranks.repeated(piece.as_bytes());
+                    known += usize::from(found.is_some());
+                    let expected = ranks.merge_parts(piece.as_bytes());
+                    assert_eq!(
+                        found.unwrap_or(expected),
+                        expected,
+                        "{sign:?} {count} times"
+                    );
+                }
+            }
+            assert!(known > 1_500, "{known} are known");
+            // Without memory for each sign, and soon.
+            let cancel = Cancel::at_check(0);
+            let piece = "a".repeat(10 << 20);
+            assert!(
+                cancel
+                    .run(|| ranks.merge(piece.as_bytes()))
+                    .expect("tokens")
+                    > 1 << 16
+            );
+            assert!(cancel.checks().0 < 100, "{:?}", cancel.checks());
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::call::Call;
 use super::part::{ChosenSnapshot, saying};
-use super::report::{RECONSTRUCTED, Report, ReportOptions, no_price};
+use super::report::{Report, ReportOptions, no_price};
 use super::sent::{Sent, scaled};
 use super::tokenizer::Tokenizer;
 use super::usage::Used;
@@ -136,6 +136,10 @@ impl Report for WithoutReport {
         Ok(report)
     }
 
+    fn is_reconstructed(&self) -> bool {
+        self.reconstructed
+    }
+
     fn text(&self, _: &ReportOptions, paint: Paint) -> String {
         let titles = [
             "",
@@ -184,9 +188,6 @@ impl Report for WithoutReport {
         }
         for model in &self.without_price {
             out.push_str(&no_price(model.as_deref(), &self.prices));
-        }
-        if self.reconstructed {
-            out.push_str(RECONSTRUCTED);
         }
         out
     }

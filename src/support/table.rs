@@ -182,13 +182,7 @@ impl TextTable {
     /// The rows, sorted by the column of `--sort` and turned round by `--reverse`.
     fn ordered(&self, order: RowOrder) -> Vec<&(Vec<TableCell>, Option<u64>)> {
         let mut rows: Vec<_> = self.rows.iter().collect();
-        let titles = self.titles.iter();
-        let at = order.by.map(|by| {
-            let mut names = titles.map(|title| title.replace(' ', "-"));
-            // The first column is what the rows are of, such as `day`.
-            names.position(|name| name == by).unwrap_or(0)
-        });
-        if let Some(at) = at {
+        if let Some(at) = self.sorted(order) {
             rows.sort_by_cached_key(|(cells, _)| {
                 let text = cells.get(at).map_or("", |cell| &cell.text);
                 (Reverse(number(text)), text.to_owned())
@@ -201,11 +195,21 @@ impl TextTable {
         rows
     }
 
+    /// The column of `--sort`.
+    fn sorted(&self, order: RowOrder) -> Option<usize> {
+        let by = order.by?;
+        let titles = self.titles.iter();
+        let mut names = titles.map(|title| title.replace(' ', "-"));
+        // The first column is what the rows are of, such as `day`.
+        Some(names.position(|name| name == by).unwrap_or(0))
+    }
+
     /// Makes the widest columns of words narrower until a line fits.
-    fn shrink(&self, columns: Option<usize>, widths: &mut [Option<usize>]) {
-        let Some(fit) = columns else { return };
+    fn shrink(&self, paint: Paint, widths: &mut [Option<usize>]) {
+        let Some(fit) = paint.columns else { return };
+        let sorted = self.sorted(paint.order);
         let sum = |widths: &[Option<usize>]| widths.iter().flatten().map(|width| width + 2).sum();
-        for at in self.optional {
+        for at in self.optional.iter().filter(|at| sorted != Some(**at)) {
             let words = widths.iter().zip(&self.left);
             let words = words.filter_map(|(width, left)| width.filter(|_| *left));
             let saved = words.max().unwrap_or(0).saturating_sub(ROOMY);
@@ -242,7 +246,7 @@ impl TextTable {
             is_shown.then(|| widest.max(width_of(&titles[at].text)))
         };
         let mut widths: Vec<Option<usize>> = (0..titles.len()).map(width).collect();
-        self.shrink(paint.columns, &mut widths);
+        self.shrink(paint, &mut widths);
         let largest = rows.iter().filter_map(|(_, size)| *size).max();
         let used: usize = widths.iter().flatten().map(|width| width + 2).sum();
         let room = paint.columns.map(|all| all.saturating_sub(used) as u64);

@@ -132,6 +132,53 @@ pub(crate) fn width_of(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
+/// The lines of a text, none wider than `width`: a longer one goes on in lines below it, which begin two columns further in,
+/// after a blank where there is one. Colours go on, too.
+#[cfg(feature = "cli")]
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        let blanks = line.len() - line.trim_start_matches(' ').len() + 2;
+        let inside = if blanks * 2 > width { 0 } else { blanks };
+        // Where the last blank of the line is, and what has been written since.
+        let (mut used, mut blank, mut since) = (0, None, 0);
+        let (mut rest, mut tint) = (line, "");
+        while let Some(letter) = rest.chars().next() {
+            let code = color(rest);
+            let (this, after) = rest.split_at(code.max(letter.len_utf8()));
+            rest = after;
+            if code > 0 {
+                tint = if this == "\u{1b}[0m" { "" } else { this };
+                out.push_str(this);
+                continue;
+            }
+            // A tab is no wider than this.
+            let more = if letter == '\t' { 8 } else { columns(letter) };
+            if used + more > width {
+                let end = if tint.is_empty() { "" } else { "\u{1b}[0m" };
+                let next = format!("{end}\n{:inside$}{tint}", "");
+                // A colour that began since stays where it began.
+                match blank.filter(|at| !out[*at..].contains('\u{1b}')) {
+                    Some(at) => out.insert_str(at, &next),
+                    None => {
+                        out.push_str(&next);
+                        since = 0;
+                    }
+                }
+                (used, blank) = (inside + since, None);
+            }
+            out.push_str(this);
+            used += more;
+            since += more;
+            if letter == ' ' && used > blanks {
+                (blank, since) = (Some(out.len()), 0);
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
 /// The part of `text` to show in at most `width` columns, on one line and safe to print: the
 /// start or, if `found` lies beyond it, the surroundings of `found`. Also where `found` is in it.
 pub(crate) fn part(
@@ -221,6 +268,28 @@ pub(crate) fn columns(letter: char) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{amount, escaped, part};
+
+    #[test]
+    #[cfg(feature = "cli")]
+    fn long_lines_are_wrapped() {
+        for (line, expected) in [
+            ("short", "short\n"),
+            ("", ""),
+            ("  + one two three", "  + one\n    two\n    three\n"),
+            ("abcdefghijklmnop", "abcdefghij\n  klmnop\n"),
+            (
+                "a b\u{1b}[31mcdefghijk\u{1b}[0ml",
+                "a b\u{1b}[31mcdefghi\u{1b}[0m\n  \u{1b}[31mjk\u{1b}[0ml\n",
+            ),
+            ("語語語語語語", "語語語語語\n  語\n"),
+        ] {
+            assert_eq!(
+                super::wrapped(line, 10).replace(" \n", "\n"),
+                expected,
+                "{line}"
+            );
+        }
+    }
 
     #[test]
     fn what_controls_a_terminal_is_an_escape() {

@@ -71,17 +71,17 @@ impl Invocation {
     }
 }
 
-/// Prints a result as one line of JSON, or as text.
+/// Prints a result as one line of JSON, or as text, which has a pager on a terminal.
 pub(super) fn print_as(
     json: bool,
     result: &impl Serialize,
     text: impl FnOnce() -> String,
 ) -> Result<Exit, Failure> {
-    print(&if json {
-        answer::json(result)? + "\n"
+    if json {
+        print(&(answer::json(result)? + "\n"))
     } else {
-        text()
-    })
+        page(&text(), true)
+    }
 }
 
 /// Prints a result on standard output, all at once; the command is done.

@@ -1,7 +1,7 @@
 //! `pactql diff`: the differences of two snapshots. `pactql blame`: the history of one node.
 
-use super::command::{Invocation, RunCommand, print, print_as};
-use super::options::{EditionArgs, Paint, Tint, named};
+use super::command::{Invocation, RunCommand, page, print, print_as};
+use super::options::{EditionArgs, Paint, Tint, named, width};
 use super::output::{self, Previews, escaped, printable};
 use super::sessions;
 use super::typed::{address, ends, not_one_argument, retyped, whole};
@@ -16,11 +16,12 @@ use crate::history::{
 };
 use crate::index::Snapshot;
 use crate::inspect::{
-    Across, Divergence, Lone, Pair, PairedBy, ParameterChange, Parted, Run, RunEnd, StepEvent,
-    across, parameters,
+    Across, Call, Divergence, Lone, Pair, PairedBy, ParameterChange, Parted, Run, RunEnd,
+    StepEvent, across, parameters,
 };
 use crate::support::diag::nearest_at;
 use crate::support::edits::{edits, words};
+use crate::support::text::wrapped;
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -30,8 +31,8 @@ use std::sync::Arc;
 /// What changed between two snapshots of a session, and where do two runs part?
 ///
 /// The result lists what the newer of the two added, removed and changed, in whatever order they
-/// are named: {"added":[…],"removed":[…],"changed":[{"id","fields"}]}. On a terminal it is text,
-/// with the changed words of contents.
+/// are named: {"added":[…],"removed":[…],"changed":[{"id","fields"}]} as JSON, with the changed words of contents
+/// as text. Lines are wrapped on a terminal, and whole in a pipe.
 ///
 /// Of two runs or more, each is compared with the first, step by step: how many steps are equal, whether then the
 /// requests differ or the answers to equal requests, at which block and in which words, where they meet again, and
@@ -139,9 +140,10 @@ impl DiffArgs {
         };
         let session = sessions::open(session, with.limits)?;
         let diff = engine.diff(&session, a, b, selector.map(String::as_str), &options)?;
+        sessions::note_reconstructed(Call::from_snapshot(&diff.newer.0).reconstructed);
         let parameters = parameters(&diff.older.0, &diff.newer.0);
         let found = SnapshotChanges { diff, parameters };
-        print_as(json, &found, || text(&found, with.paint()))
+        print_as(json, &found, || fitted(text(&found, with.paint())))
     }
 
     /// Snapshots of two sessions.
@@ -161,7 +163,7 @@ impl DiffArgs {
         let found = across(&older, &newer, &self.contents());
         let places = [(first.0, older), (second.0, newer)];
         print_as(with.is_json(), &found, || {
-            text_across(&found, &places, with.paint())
+            fitted(text_across(&found, &places, with.paint()))
         })
     }
 
@@ -194,7 +196,11 @@ impl DiffArgs {
                 text_runs(&divergence, sessions, with.paint(), &mut out);
             }
         }
-        print(&out)
+        if with.is_json() {
+            print(&out)
+        } else {
+            page(&fitted(out), true)
+        }
     }
 
     fn without_moves(&self) -> Result<(), Failure> {
@@ -205,6 +211,14 @@ impl DiffArgs {
             );
         }
         Ok(())
+    }
+}
+
+/// The text with lines as wide as the terminal; elsewhere they are whole, as other tools want them.
+fn fitted(text: String) -> String {
+    match width() {
+        Some(width) => wrapped(&text, width),
+        None => text,
     }
 }
 
@@ -415,7 +429,12 @@ impl DiffText {
         let previews = Previews::default();
         for id in ids {
             let node = snapshot.find(id).map(|node| previews.line(Node::new(node)));
-            self.line(tint, &format!("{sign} {}", node.unwrap_or_default()));
+            let line = format!("{sign} {}", node.unwrap_or_default());
+            // A preview is cut, not wrapped.
+            self.line(
+                tint,
+                &width().map_or(line.clone(), |width| output::cut(&line, width)),
+            );
         }
     }
 

@@ -4,7 +4,7 @@
 use super::command::{Invocation, RunCommand, print, say, stream};
 use super::input;
 use super::options::FormArgs;
-use super::sessions::{self, SnapshotArgs, open_store};
+use super::sessions::{self, SnapshotArgs, note_reconstructed, open_store};
 use super::words::quoted;
 use crate::app::present::stores::{Access, StoreAddress, none_of};
 use crate::app::present::{Exit, Failure, counted, printable};
@@ -18,6 +18,7 @@ use crate::render::{Provider, RenderError, Source, Thread, request, write_reques
 use crate::store::Store;
 use crate::tree::seal::Sealing;
 use clap::Args;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::io::{self, Write};
 use std::path::{Component, Path};
 
@@ -221,6 +222,8 @@ impl RunCommand for RenderArgs {
             return self.attempt(id, with);
         }
         let (session, snapshot) = self.place.open(with.limits)?;
+        let call = Call::from_snapshot(&snapshot);
+        note_reconstructed(call.reconstructed);
         let thread: Thread;
         let source = if self.request || self.curl {
             session.history().fetch_attempts()?;
@@ -242,29 +245,21 @@ impl RunCommand for RenderArgs {
             return write(source, provider);
         }
         let text = request(source, provider)?;
-        let model = Call::from_snapshot(&snapshot).model;
-        print(&curl(provider, model.as_deref(), text.trim_end()))
+        print(&curl(provider, call.model.as_deref(), text.trim_end()))
     }
 }
 
-fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
-}
+/// What stays as it is in the part of an address.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
 /// The command that sends a request. Says what the API needs and the request does not have.
 fn curl(provider: Provider, model: Option<&str>, body: &str) -> String {
     let known = members(body);
     // A shell reads the address, and a log says what the model is called.
-    let in_path = model.map_or_else(|| "MODEL".to_owned(), percent_encoded);
+    let in_path = model.map_or_else(
+        || "MODEL".to_owned(),
+        |model| utf8_percent_encode(model, PLAIN).to_string(),
+    );
     let (url, key, needs) = match provider {
         Provider::Anthropic => (
             "https://api.anthropic.com/v1/messages".to_owned(),

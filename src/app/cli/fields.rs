@@ -2,7 +2,7 @@
 
 use super::command::{Invocation, RunCommand, stream};
 use super::options::{OrderArgs, RowOrder};
-use super::sessions::{Opened, SessionsArgs};
+use super::sessions::{EVERY_LOG, Opened, SessionsArgs};
 use super::words::{exists, reads_as_selector};
 use crate::app::present::sessions::{FileContents, in_folder, session_of};
 use crate::app::present::stores::{self, Access, StoreAddress};
@@ -25,9 +25,9 @@ use std::time::Duration;
 ///
 /// The attributes that their nodes have, with the number of nodes and the values that most of them have: types, kinds,
 /// roles, keys and tags first. Then the tools, with the number of their calls. A node of several snapshots counts
-/// once. Of all sessions of a store the database counts, and none is loaded. Without a session, of all logs that
-/// agents keep on this machine.
+/// once. Of all sessions of a store the database counts, and none is loaded.
 #[derive(Args, Debug)]
+#[command(mut_arg("sessions", |sessions| sessions.help(EVERY_LOG)))]
 #[command(mut_arg("sort", |sort| sort.value_parser(["name", "nodes", "values"])))]
 pub(super) struct FieldsArgs {
     #[command(flatten)]

@@ -37,9 +37,10 @@ const SHOWN_DEPTHS: usize = 12;
 /// One line each: the name, the number of snapshots, the cycle of the newest one, whether there is a working
 /// state; of a log its title, its project, the agent and the model; of a store also when the newest snapshot was
 /// committed, the file it was imported from, and the session it was forked from. Those of a store are in byte order
-/// of their names, and none is opened. Without a session, the ten newest that agents keep on this machine, with what
-/// they used. `-v` counts the nodes of one snapshot by class, role, kind and depth, and says how large the session is.
+/// of their names, and none is opened. `-v` counts the nodes of one snapshot by class, role, kind and depth, and says how large the session is.
 #[derive(Args, Debug)]
+#[command(mut_arg("sessions", |sessions| sessions.help("Sessions: files, directories, `STORE#name`, `STORE#glob`, \
+    `STORE`, or `-` for standard input [default: the ten newest that agents keep on this machine, with what they used]")))]
 #[command(mut_arg("sort", |sort| sort.value_parser([
     "name", "snapshots", "cycle", "committed", "title", "project", "agent", "model", "source",
     "parent", "when", "steps", "tokens", "cost", "session",

@@ -35,7 +35,8 @@ pub(super) fn error_colors(color: ColorChoice) -> diag::ColorChoice {
 
 /// The columns of the terminal that results go to; `None` if they go elsewhere.
 pub(super) fn width() -> Option<usize> {
-    comfy_table::Table::new().width().map(usize::from)
+    let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(usize::from(width.0))
 }
 
 /// Whether the terminal says that it has neither colours nor a cursor to move.

@@ -1,7 +1,7 @@
 //! Nodes of a snapshot as tables, outlines and lines, each with its content on one line: the tool's name, then the
 //! start of the content, or the part that the selector looked for.
 
-use super::options::{Paint, Tint};
+use super::options::{Paint, Tint, width};
 pub(super) use crate::app::present::answer::{label, node_json, quoted, snapshot_label};
 use crate::engine::{Node, Selection};
 use crate::history::{Delta, LoadFailure};
@@ -67,12 +67,12 @@ pub(super) fn columns<'a, const N: usize>(
     }
     let mut widths = header.map(|(title, ..)| Some(title.len()));
     for (cells, _) in &rows {
-        for (width, cell) in widths.iter_mut().zip(cells) {
-            *width = (*width).max(Some(width_of(cell)));
+        for (widest, cell) in widths.iter_mut().zip(cells) {
+            *widest = (*widest).max(Some(width_of(cell)));
         }
     }
     // On a terminal its width is known.
-    let whole = comfy_table::Table::new().width().map_or(WIDTH, usize::from);
+    let whole = width().unwrap_or(WIDTH);
     let room = fit(&header, &mut widths, whole);
     let shown = || (0..N).filter_map(|at| Some((at, widths[at]?)));
     let mut text = String::new();

@@ -5,7 +5,9 @@
 
 use super::command::{Invocation, RunCommand, page, print, say};
 use super::options::{FormArgs, OrderArgs, PrintAs, TokenizerArgs, named};
-use super::sessions::{InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs, or_newest};
+use super::sessions::{
+    EVERY_LOG, InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs, or_newest,
+};
 use super::typed::retyped;
 use super::words::{exists, is_file};
 use super::{input, operands};
@@ -160,11 +162,12 @@ impl RunCommand for TokensArgs {
 
 /// What happened in each cycle: what was sent, what came back, what changed?
 ///
-/// Lists the cycles of a session, oldest first. A line has the cycle, the time, the tokens of the request, those
-/// that the provider counted (of them cached ones) and of the reply, the blocks added, removed and changed, how
-/// much of the request before a prompt cache can reuse, and what happened. `--changes` only counts, newest first.
+/// Lists the cycles of a session, oldest first. A line has the cycle, the time, how long the call took, how long nothing was
+/// asked before it, the tokens of the request, those that the provider counted (of them cached ones) and of the reply, the
+/// blocks added, removed and changed, how much of the request before a prompt cache can reuse, and what happened. What
+/// has no room is left out, but not the column of --sort. `--changes` only counts, newest first.
 #[derive(Args, Debug)]
-#[command(mut_arg("sort", |sort| sort.value_parser(["cycle", "time", "tokens", "counted", "cached", "reply", "prefix"])))]
+#[command(mut_arg("sort", |sort| sort.value_parser(["cycle", "time", "duration", "gap", "tokens", "counted", "cached", "reply", "prefix"])))]
 pub(super) struct StepsArgs {
     #[command(flatten)]
     inspected: InspectedArgs,
@@ -442,8 +445,9 @@ impl RunCommand for ShowArgs {
 ///
 /// The tokens that the provider counted and their price, summed over all sessions: by day (in UTC) or month of the
 /// reply, by model, project, session or agent. A response that several sessions have, as that of a resumed one, is
-/// counted once. Without a session, of all logs that agents keep on this machine.
+/// counted once.
 #[derive(Args, Debug)]
+#[command(mut_arg("sessions", |sessions| sessions.help(EVERY_LOG)))]
 #[command(mut_arg("sort", |sort| sort.value_parser(["name", "requests", "tokens-in", "cached", "cache-writes", "tokens-out", "cost"])))]
 pub(super) struct UsageCommand {
     #[command(flatten)]

@@ -252,7 +252,7 @@ impl SelectArgs {
             if let Some(address) = store {
                 run.add_store(*address, &prepared)?;
             }
-            for sessions::NamedSession { name, session, .. } in opened {
+            for Opened { name, session, .. } in opened {
                 run.sessions += 1;
                 let name = &*without_passwords(name);
                 for each in &prepared {

@@ -27,7 +27,7 @@ use clap::Args;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 /// How the file of a session ends; `None` of anything but a file of lines. Reads it again.
 pub(super) fn ending_of_session(name: &str) -> Result<Option<Ending>, Failure> {
@@ -87,6 +87,16 @@ pub(super) fn open_at(
     let session = open(name, limits)?;
     let snapshot = opened::at(&session, address)?;
     Ok((session, snapshot))
+}
+
+/// Says once that what is shown was worked out from a transcript (INSPECT §1).
+pub(super) fn note_reconstructed(is_reconstructed: bool) {
+    static SAID: Once = Once::new();
+    if is_reconstructed {
+        SAID.call_once(|| {
+            say("note: reconstructed: the log is a transcript and does not say exactly what was sent\n");
+        });
+    }
 }
 
 type StoresByName = HashMap<String, Store>;
@@ -226,18 +236,8 @@ pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
     words.chunk_by(move |a, b| is_file(a) && is_file(b))
 }
 
-/// A session with its name, and the log of a folder that it is in.
-pub(super) struct NamedSession {
-    pub(super) name: String,
-    pub(super) session: Arc<Session>,
-    pub(super) log: Option<String>,
-}
-
 /// Opens the sessions that words mean, with their names; also whether one of the words means several.
-pub(super) fn open_words(
-    words: &[String],
-    limits: Limits,
-) -> Result<(Vec<NamedSession>, bool), Failure> {
+pub(super) fn open_words(words: &[String], limits: Limits) -> Result<(Vec<Opened>, bool), Failure> {
     let mut opening = Opening::new(limits);
     let sources = opening.sources(words)?;
     let opened = opening.open(&sources)?;
@@ -308,7 +308,7 @@ impl Opening {
     }
 
     /// Opens some in parallel, and says what is odd about them. Of several failures the first in order is returned.
-    fn open(&mut self, sources: &[Source]) -> Result<Vec<NamedSession>, Failure> {
+    fn open(&mut self, sources: &[Source]) -> Result<Vec<Opened>, Failure> {
         let words = sources.iter().filter_map(|source| match source {
             Source::Word(word) => Some(word.clone()),
             _ => None,
@@ -337,6 +337,8 @@ impl Opening {
         });
         let read: Vec<Result<Result<ReadSessions, Failure>, Failure>> = read.collect();
         drop(progress);
+        let several = |read: &ReadSessions| read.sessions.len() > 1;
+        self.several |= read.iter().flatten().flatten().any(several);
         let mut all = Vec::new();
         for (source, read) in sources.iter().zip(read) {
             let read = match read? {
@@ -350,7 +352,6 @@ impl Opening {
             if self.said.insert(read.said.clone()) {
                 say(&read.said);
             }
-            self.several |= read.sessions.len() > 1;
             self.opened += read.sessions.len();
             all.extend(self.named(source, read));
         }
@@ -359,7 +360,7 @@ impl Opening {
 
     /// Names what was read of a source: by its word or path, in a store by that and their names, in a log as `import`
     /// does.
-    fn named(&mut self, source: &Source, read: ReadSessions) -> Vec<NamedSession> {
+    fn named(&mut self, source: &Source, read: ReadSessions) -> Vec<Opened> {
         let known = read.known.iter();
         let known = known.map(|(name, parent)| KnownNames::new(name.as_deref(), parent.as_deref()));
         let known: Vec<KnownNames<'_>> = known.collect();
@@ -381,16 +382,17 @@ impl Opening {
             _ => (vec![path.into_owned()], None),
         };
         let sessions = names.into_iter().zip(read.sessions);
-        let named = sessions.map(|(name, session)| NamedSession {
+        let named = sessions.map(|(name, session)| Opened {
             name,
             session,
             log: log.clone(),
+            several: self.several,
         });
         named.collect()
     }
 
     /// Opens a file that may have been opened before. Its remarks are made once.
-    fn open_again(&mut self, source: &LogSource) -> Result<Vec<NamedSession>, Failure> {
+    fn open_again(&mut self, source: &LogSource) -> Result<Vec<Opened>, Failure> {
         self.taken.clear();
         let source = if source.is_listed {
             Source::File(source.clone())
@@ -411,13 +413,8 @@ impl Opening {
         visit: &mut impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
         for sources in sources.chunks(TOGETHER) {
-            for found in self.open(sources)? {
-                visit(&Opened {
-                    name: found.name,
-                    session: found.session,
-                    log: found.log,
-                    several: self.several,
-                })?;
+            for opened in self.open(sources)? {
+                visit(&opened)?;
             }
         }
         self.finish()?;
@@ -506,12 +503,7 @@ pub(super) fn follow(
                 }
                 let found = files.look(source, |source, _| opening.open_again(source))?;
                 for found in found.into_iter().flatten() {
-                    visit(&Opened {
-                        name: found.name,
-                        session: found.session,
-                        log: found.log,
-                        several: opening.several,
-                    })?;
+                    visit(&found)?;
                 }
             }
         }
@@ -606,6 +598,10 @@ pub(super) fn one_or_newest(name: Option<&String>, limits: Limits) -> Result<Str
     let names = or_newest(name.map_or(&[], std::slice::from_ref), limits)?;
     Ok(names.concat())
 }
+
+/// The help on the sessions of a command that is about all logs where none is named.
+pub(super) const EVERY_LOG: &str = "Sessions: files, directories, `STORE#name`, `STORE#glob`, `STORE`, or `-` for standard \
+     input [default: all logs that agents keep on this machine]";
 
 /// The sessions of a command.
 #[derive(Args, Clone, Debug, Default)]
@@ -804,7 +800,9 @@ impl Opened {
         engine: &Engine,
         options: &ReportOptions,
     ) -> Result<R, Failure> {
-        R::new(engine, &self.session, options).map_err(|error| self.failure(error))
+        let report = R::new(engine, &self.session, options).map_err(|error| self.failure(error))?;
+        note_reconstructed(report.is_reconstructed());
+        Ok(report)
     }
 
     pub(super) fn failure(&self, error: crate::support::diag::Error) -> Failure {

@@ -6,7 +6,6 @@ use super::options::EditionArgs;
 use super::output::{counted, printable};
 use super::progress::Progress;
 use super::sessions::{first_of_day, open_store};
-use super::verify;
 use super::words::{is_selector, quoted};
 use super::write::{Wait, new_name, print_ids};
 use crate::app::present::stores::{Access, StoreAddress, Which, none_of, path};
@@ -21,7 +20,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-/// How is a store kept? Renames, deletes, prunes, erases, backs up, indexes, checks, vacuums, salvages, copies.
+/// How is a store kept? Renames, deletes, prunes, erases, backs up, indexes, vacuums, salvages, copies.
 #[derive(Args, Debug)]
 pub(super) struct StoreArgs {
     #[command(subcommand)]
@@ -97,13 +96,6 @@ enum StoreCommand {
         #[arg(short, long, value_name = "FILE", required = true)]
         output: String,
     },
-    /// Is a store intact? Compares everything with its hashes.
-    ///
-    /// Damage is listed with its session and snapshot, and ends with exit code 5.
-    Verify {
-        /// The store, such as `agents.db`.
-        store: String,
-    },
     Parquet(Parquet),
 }
 
@@ -125,9 +117,6 @@ impl RunCommand for StoreArgs {
                 Ok(Exit::Ok)
             }
             StoreCommand::Salvage { store, output } => salvage(store, output, with),
-            StoreCommand::Verify { store } => {
-                verify::store(several("verify", store)?, with.is_json())
-            }
             StoreCommand::Parquet(command) => command.run(with),
         }
     }

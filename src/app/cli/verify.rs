@@ -106,7 +106,7 @@ impl RunCommand for VerifyArgs {
     }
 }
 
-pub(super) fn store(address: StoreAddress<'_>, json: bool) -> Result<Exit, Failure> {
+fn store(address: StoreAddress<'_>, json: bool) -> Result<Exit, Failure> {
     if address.which != Which::All {
         let help = format!("pactql verify {}", quoted(address.store));
         return Err(Failure::usage("`verify` takes a whole store, or one session").with_help(help));

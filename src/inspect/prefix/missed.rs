@@ -10,11 +10,10 @@ use crate::inspect::call::{Call, cycle_of, is_reply};
 use crate::inspect::part::Region;
 use crate::inspect::prices::{Money, Price};
 use crate::inspect::sent::scaled;
-use crate::inspect::steps::{newest, time_of};
+use crate::inspect::steps::gap_ms;
 use crate::json::{JsonValue, get, members};
 use crate::render::Provider;
 use crate::support::text::amount;
-use crate::tree::timestamp::nanos_of_rfc3339;
 use serde::Serialize;
 
 /// What a provider read less than it could have.
@@ -138,7 +137,7 @@ impl Missed {
         });
         let changed = parameters(before, snapshot).into_iter();
         let changed: Vec<String> = changed.map(|change| change.name).collect();
-        let gap_seconds = gap(before, snapshot);
+        let gap_seconds = gap_ms(before, snapshot).map(|gap| gap / 1_000);
         let marks = Marks::from_snapshot(before);
         let lives = if marks.one_hour || call_before.cache_write_1h_tokens > Some(0) {
             3600
@@ -202,16 +201,6 @@ fn minimum(model: &str) -> u64 {
         _ if model.contains("haiku") => 2048,
         _ => 1024,
     }
-}
-
-/// From the time of a snapshot to the newest block that was sent in the next one, in seconds.
-fn gap(before: &Snapshot, snapshot: &Snapshot) -> Option<u64> {
-    let cycle = cycle_of(snapshot).to_string();
-    let sent = newest(snapshot).filter(|node| !is_reply(*node, &cycle));
-    let sent = sent.filter_map(|node| nanos_of_rfc3339(node.field("created_at_iso")?.text()?));
-    let replied = nanos_of_rfc3339(&time_of(before)?)?;
-    let gap = sent.max()?.checked_sub(replied)?;
-    u64::try_from(gap / 1_000_000_000).ok()
 }
 
 /// What a request marks for the cache.

@@ -29,7 +29,7 @@ use super::call::{Call, before, cycle_of, provider_of};
 use super::groups::Counts;
 use super::part::ChosenSnapshot;
 use super::prices::{Money, Prices};
-use super::report::{RECONSTRUCTED, Report, ReportOptions};
+use super::report::{Report, ReportOptions};
 use super::tokenizer::Tokenizer;
 use crate::engine::{Engine, refused};
 use crate::history::{At, History, LoadFailure, Session};
@@ -231,6 +231,10 @@ impl Report for PrefixReport {
         Ok(found)
     }
 
+    fn is_reconstructed(&self) -> bool {
+        self.reconstructed
+    }
+
     /// The sums, then the requests that break the prefix, or all.
     fn text(&self, options: &ReportOptions, paint: Paint) -> String {
         let mut out = String::new();
@@ -248,9 +252,6 @@ impl Report for PrefixReport {
             more => format!(", {more} cache misses"),
         };
         let _ = writeln!(out, "{requests} to {}, {breaks}{misses}", self.provider);
-        if self.reconstructed {
-            out.push_str(RECONSTRUCTED);
-        }
         let (tokenizer, kept) = (self.tokenizer, percent(shared, bytes));
         let _ = writeln!(
             out,

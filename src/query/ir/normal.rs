@@ -14,7 +14,7 @@
 
 use super::contradiction;
 use super::inner;
-use super::query::{Controls, NodeStep, PickOrTest, QueryStep, SelectorQuery, Tests};
+use super::query::{Controls, NodeStep, PickOrTest, QueryStep, SelectorQuery, Test, Tests};
 use super::settle::{drop_always_true, settle_step, sort};
 use crate::query::syntax::Span;
 use crate::support::diag::Warning;
@@ -98,6 +98,16 @@ fn each_step(query: &mut SelectorQuery, mut change: impl FnMut(&mut NodeStep)) {
 // ---- order ---------------------------------------------------------------------------------
 
 fn sort_tests(query: &mut SelectorQuery, _: &[Span], _: &mut Vec<Warning>) {
+    // A search for tags has those that filter it, too: `{tag=a} +b` is `+a +b`.
+    let is_tag = |test: &Test| test.attr().is_some_and(|attr| attr.tag().is_some());
+    if query.search().is_some_and(|tests| tests.iter().all(is_tag))
+        && let [chain] = &mut *query.chains
+        && let [(_, QueryStep::Node(step))] = &mut *chain.steps
+    {
+        let tags = query.filters.iter().filter(|test| is_tag(test));
+        step.tests.extend(tags.cloned());
+        query.filters.retain(|test| !is_tag(test));
+    }
     each_tests(query, |tests, tail| {
         sort(tests);
         // After the sort, so that the one that stays does not depend on how the tests were written.

@@ -43,7 +43,8 @@ impl Display for SelectorQuery {
 }
 
 impl SelectorQuery {
-    fn search(&self) -> Option<&[Test]> {
+    /// The tests of a search, if the selector is one.
+    pub(super) fn search(&self) -> Option<&[Test]> {
         let [chain] = &*self.chains else {
             return None;
         };

@@ -2,6 +2,8 @@
 
 mod account;
 mod bridges;
+#[path = "../../support/ctrace.rs"]
+mod ctrace;
 mod formats;
 mod hostile;
 mod import;

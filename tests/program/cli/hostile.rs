@@ -239,7 +239,6 @@ fn no_command_passes_on_what_controls_a_terminal() {
         vec!["sessions", s, l],
         vec!["sessions", m],
         vec!["sessions", "a.db#*x"],
-        vec!["store", "verify", "a.db"],
         vec!["store", "index", "a.db"],
         vec!["store", "rename", &stored, &other],
         vec!["store", "prune", "a.db", "--keep", "1", "--dry-run"],

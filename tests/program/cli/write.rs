@@ -925,7 +925,7 @@ fn a_context_goes_on_from_its_file_as_if_it_had_not_stopped() {
         return;
     }
     let mut changes = 0;
-    for seed in 1..=30_u64 {
+    for seed in 1..=12_u64 {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut random = move |below: u64| {
             state = state
@@ -1016,5 +1016,5 @@ fn a_context_goes_on_from_its_file_as_if_it_had_not_stopped() {
             assert_eq!(written(&mut reread), file, "{place}, read again");
         }
     }
-    assert!(changes > 700, "{changes} of 1800 steps changed something");
+    assert!(changes > 280, "{changes} of 720 steps changed something");
 }
