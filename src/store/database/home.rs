@@ -203,7 +203,7 @@ impl Home {
                 lock(&self.idle).clear();
                 Sqlite::in_place(path, self.options.busy, work)
             }
-            // A full disk of a server is no error of this kind.
+            // A server with a full disk says something else.
             #[cfg(feature = "postgres")]
             StorePlace::Server(_) => {
                 work(&mut *self.place.connect(FileAccess::Write, self.options.busy)?)

@@ -110,7 +110,7 @@ pub(crate) struct Postgres {
     busy: Duration,
     statements: HashMap<Box<str>, Statement>,
     state: Option<OpenTransaction>,
-    /// Inserts of the transaction that were not sent: each would wait for an answer that nobody needs.
+    /// Inserts of the transaction that were not sent: sent alone, each would wait for its answer.
     later: String,
     /// The number of the server's process for this connection.
     own: i32,
