@@ -1,8 +1,8 @@
 //! Merges segments, so that a snapshot of T turns has O(log T) pieces.
 //!
 //! Small neighbouring segments are merged geometrically, as in a log-structured merge tree: every
-//! row is copied O(log T) times. A snapshot of some hundred rows with little text is one segment, as a select costs about
-//! the same for each; its rows are copied with each commit, until there are more.
+//! row is copied O(log T) times. A snapshot of a few rows with little text is one segment, so that a set of its rows is
+//! one word; its rows are copied with each commit, until there are more.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,17 +30,14 @@ fn most_pieces(turns: usize) -> usize {
     2 * (usize::BITS - turns.leading_zeros()) as usize + 8
 }
 
-/// Only snapshots of at most this many rows are made one segment: copying them takes less than 0.1 ms.
-const FEW_ROWS: usize = 512;
+/// Only snapshots of at most this many rows are made one segment.
+const FEW_ROWS: usize = 64;
 
 /// The most bytes of records in their segments: each commit copies them.
-const FEW_BYTES: usize = 256 << 10;
+const FEW_BYTES: usize = 64 << 10;
 
-/// Snapshots of at most this many rows are made one segment even if units stay behind that older snapshots alone have,
-const WORD_ROWS: usize = 64;
-
-/// once they have this many runs.
-const WORD_RUNS: usize = 8;
+/// With fewer runs than this they are merged only if no unit stays behind that older snapshots alone have.
+const FEW_RUNS: usize = 8;
 
 /// A run of fewer units is not merged until the newest such runs have this many together. Most
 /// commits then merge nothing.
@@ -58,16 +55,11 @@ pub(super) fn merge(runs: &mut Vec<UnitRun>, at: Moment) -> Vec<Merge> {
             && rank(run.units.end - 1) == UnitKind::Turn.rank()
     };
     let bytes = |run: &UnitRun| run.segment.payload_bytes();
-    let all: usize = runs.iter().map(rows).sum();
-    if all <= FEW_ROWS && runs.iter().map(bytes).sum::<usize>() <= FEW_BYTES {
-        let is_word = all <= WORD_ROWS;
-        let joins = is_word && runs.len() >= WORD_RUNS || has_all_units(runs);
-        if joins && runs.len() > 1 {
-            return vec![join(runs, 0..runs.len(), at)];
-        }
-        if is_word || runs.len() == 1 {
-            return Vec::new();
-        }
+    if runs.iter().map(rows).sum::<usize>() <= FEW_ROWS
+        && runs.iter().map(bytes).sum::<usize>() <= FEW_BYTES
+    {
+        let joins = runs.len() > 1 && (runs.len() >= FEW_RUNS || has_all_units(runs));
+        return Vec::from_iter(joins.then(|| join(runs, 0..runs.len(), at)));
     }
     // Step 1, the geometric rule of a log-structured merge tree. The newest short runs wait until they are
     // BATCH units together, so three of four commits copy nothing. Then every older run that is less than

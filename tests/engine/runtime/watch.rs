@@ -269,11 +269,11 @@ fn a_commit_costs_a_standing_selector_what_it_changed() {
         others[1] <= 1 && first[1] > others[1],
         "{first:?} {others:?}"
     );
-    let (few_first, few) = cost(1_000);
+    let (few_first, few) = cost(100);
     assert_eq!(
         (few_first[0], few),
         (first[0], others),
-        "of a thousand steps"
+        "of a hundred steps"
     );
 }
 
