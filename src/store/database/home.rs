@@ -230,9 +230,10 @@ impl Home {
         };
         // Commits of others are not noticed by a connection that is closed in between.
         let alone = reader.is_alone();
-        let version = match alone {
-            true => reader.now_ns(),
-            false => reader.data_version(),
+        let version = if alone {
+            reader.now_ns()
+        } else {
+            reader.data_version()
         };
         if version.is_err() || alone {
             // The next call connects again.

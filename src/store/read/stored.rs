@@ -351,9 +351,10 @@ impl SnapshotSource for Stored {
             }
             // The newest commit, or the working state after it.
             let newest = self.entry.seqs.is_none_or(|(_, last)| last <= seq);
-            let checked = match same && newest {
-                true => self.check_end(database)?,
-                false => self.check_chain(database)?,
+            let checked = if same && newest {
+                self.check_end(database)?
+            } else {
+                self.check_chain(database)?
             };
             let (places, outline) = match &part.ids {
                 Some(_) if !same || !newest => return Ok(None),
