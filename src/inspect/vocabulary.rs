@@ -238,7 +238,10 @@ impl Ranks {
             .position(starts)
             .map_or(piece.len(), |at| at + 1);
         let count = piece.len() / sign;
-        if count < 2 || !piece.len().is_multiple_of(sign) || piece[sign..] != piece[..piece.len() - sign] {
+        if count < 2
+            || !piece.len().is_multiple_of(sign)
+            || piece[sign..] != piece[..piece.len() - sign]
+        {
             return None;
         }
         let parts = self.parts_of_sign(piece, sign)?;

@@ -114,9 +114,9 @@ impl Server {
 
     fn tell(&mut self, line: &str, answer: &str) {
         if let Some((_, lines)) = &mut self.keeper {
-            writeln!(lines, "{line}").unwrap();
+            writeln!(lines, "{line}").expect("a text takes lines");
         }
-        self.wait_for(answer).unwrap();
+        self.wait_for(answer).expect("psql answers");
     }
 
     fn wait_for(&mut self, expected: &str) -> Result<(), String> {
