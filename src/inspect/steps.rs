@@ -53,7 +53,7 @@ pub struct Step {
     /// both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// From the reply before to the newest input of the request, in milliseconds: tools ran, or nobody asked.
+    /// From the reply before to the newest input of the request, in milliseconds: tools ran, or a person thought.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap_ms: Option<u64>,
     /// What the snapshot says of the call.
@@ -156,7 +156,7 @@ impl Report for StepReport {
             }
             let call = Call::from_snapshot(snapshot);
             let measured = duration_ms(snapshot);
-            // A log with one time for a call does not say when it was asked.
+            // A log with one time for a call does not say when the call began.
             let gap = before.filter(|_| measured != Some(0));
             let prefix = prefixes.get(&entry.cycle);
             steps.push(Step {

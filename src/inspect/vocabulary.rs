@@ -228,8 +228,8 @@ impl Ranks {
         }
     }
 
-    /// [`Ranks::merge`] of a piece that is one sign again and again: its tokens are so many signs, and equal ones in a row
-    /// are merged at once. `None` of another piece, and where a merge would not come before all others.
+    /// [`Ranks::merge`] of a piece that is one sign again and again: each token is a number of signs, and equal tokens in a
+    /// row are merged at once. `None` of another piece, and where a merge would not come before all others.
     fn repeated(&self, piece: &[u8]) -> Option<usize> {
         let starts = |byte: &u8| !matches!(byte, 0x80..=0xBF);
         let rest = piece.get(1..)?;

@@ -152,7 +152,7 @@ pub(crate) fn wrapped(text: &str, width: usize) -> String {
                 out.push_str(this);
                 continue;
             }
-            // A tab is no wider than this.
+            // A tab is at most so wide.
             let more = if letter == '\t' { 8 } else { columns(letter) };
             if used + more > width {
                 let end = if tint.is_empty() { "" } else { "\u{1b}[0m" };

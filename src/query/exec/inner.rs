@@ -80,7 +80,7 @@ struct InnerRun<'a> {
 }
 
 impl InnerRun<'_> {
-    /// The rows of a condition; nobody asks for those on which `tests` do not hold.
+    /// The rows of a condition, at least those on which `tests` hold.
     fn condition(&mut self, inner: &BoundInner, tests: &[BoundTest]) -> InnerRows {
         let test = &inner.test;
         let mut naming = None;
@@ -249,7 +249,7 @@ impl InnerRun<'_> {
         out
     }
 
-    /// The candidates that are no implicit cores and have one of `rows` below them.
+    /// The candidates that are not implicit cores and have one of `rows` below them.
     fn having_below(&self, piece: &SnapshotPiece, rows: &Bits, candidates: &Bits, out: &mut Bits) {
         let has_cores = !piece.segment().cores().is_empty();
         // The first of the rows after the candidate.

@@ -245,7 +245,7 @@ impl BoundFilter {
 
 impl Bound {
     /// The conditions with selectors inside, each after those inside of it: in the order of their numbers. With tests
-    /// that hold of every node of which they are asked.
+    /// that hold of every node that they test.
     pub fn inner_tests(&self) -> Vec<(&BoundInner, &[BoundTest])> {
         let mut found = Vec::with_capacity(self.inner);
         let chains = self.chains.iter();
