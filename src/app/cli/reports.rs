@@ -162,8 +162,8 @@ impl RunCommand for TokensArgs {
 
 /// What happened in each cycle: what was sent, what came back, what changed?
 ///
-/// Lists the cycles of a session, oldest first. A line has the cycle, the time, how long the call took, how long after the
-/// reply before, the tokens of the request, those that the provider counted (of them cached ones) and of the reply, the
+/// Lists the cycles of a session, oldest first. A line has the cycle, the time, how long the call took, the pause before
+/// it, the tokens of the request, those that the provider counted (of them cached ones) and of the reply, the
 /// blocks added, removed and changed, how much of the request before a prompt cache can reuse, and what happened. What
 /// has no room is left out, but not the column of --sort. `--changes` only counts, newest first.
 #[derive(Args, Debug)]
