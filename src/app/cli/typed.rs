@@ -18,8 +18,8 @@ use std::sync::OnceLock;
 const COMMANDS: &str = include_str!("typed_commands.txt");
 
 /// Commands that only read: these are guessed for a word that is like them.
-const READERS: &str = "show steps diff blame select grep top explain sql fields tokens prefix bench assert verify render \
-    sessions fmt completions man";
+const READERS: &str = "show steps diff blame view select grep top explain sql fields usage tokens prefix bench assert verify \
+    render sessions fmt completions man";
 
 /// Options that were, or that other tools have: the names, the option that a command must have for the advice
 /// to be true of it, and the advice.
@@ -224,8 +224,13 @@ fn command(word: &str, typed: &Typed<'_>) -> Failure {
     if !typed.names.is_empty() && typed.names != ["help"] {
         let known = typed.command.get_subcommands().map(Command::get_name);
         let known: Vec<&str> = known.filter(|name| *name != "help").collect();
-        return Failure::usage(format!("`{}` has no command `{word}`", typed.name()))
-            .with_help(format!("it has {}", known.join(", ")));
+        return Failure::usage(format!("`{}` has no command `{word}`", typed.name())).with_help(
+            if has(READERS, word) {
+                format!("`pactql {word}` is a command of its own")
+            } else {
+                format!("it has {}", known.join(", "))
+            },
+        );
     }
     if is_file(word) || is_selector(word) {
         return no_command(typed);

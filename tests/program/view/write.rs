@@ -71,7 +71,7 @@ fn a_change_is_done_once_also_by_another_server() {
     assert_eq!(change(&server, "append", "k1", &hello).body, first.body);
     let steps = server.get("/api/steps?session=new").json();
     assert_eq!(steps["steps"].as_array().map(Vec::len), Some(1));
-    let (exit, verified) = pactql(place, &["store", "verify", "a.db"]);
+    let (exit, verified) = pactql(place, &["verify", "a.db"]);
     assert_eq!(exit, Some(0), "{verified}");
     let (_, ids) = pactql(place, &["select", "a.db#new", "@t0 .cb", "--format", "ids"]);
     assert_eq!(ids.lines().count(), 2, "{ids}");
