@@ -62,6 +62,23 @@ struct Reply {
 }
 
 impl Reply {
+    /// What comes until the other side closes; status 0 without an answer.
+    fn read(mut stream: TcpStream) -> Self {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
+        Self {
+            status: status.unwrap_or(0),
+            head: head.to_owned(),
+            body: body.to_owned(),
+        }
+    }
+
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).expect(&self.body)
     }
@@ -116,22 +133,14 @@ impl Server {
         let mut stream = self.connect();
         // A server that refuses a long body does not read it to its end.
         let _ = stream.write_all(request);
-        let mut bytes = Vec::new();
-        let _ = stream.read_to_end(&mut bytes);
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head
-            .split(' ')
-            .nth(1)
-            .and_then(|status| status.parse().ok());
-        Reply {
-            status: status.unwrap_or(0),
-            head: head.to_owned(),
-            body: body.to_owned(),
-        }
+        Reply::read(stream)
     }
 
     fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+        self.raw(self.request(method, path, headers, body).as_bytes())
+    }
+
+    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
         let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "Host") {
             request.push_str(&format!("Host: {}\r\n", self.host));
@@ -140,7 +149,7 @@ impl Server {
             request.push_str(&format!("{name}: {value}\r\n"));
         }
         request.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
-        self.raw(request.as_bytes())
+        request
     }
 
     /// As [`Server::send`], with the token.

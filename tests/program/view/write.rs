@@ -1,7 +1,10 @@
 //! Changes over HTTP: each is done once, whatever is sent again.
 
 use super::{Reply, Server, pactql, scratch};
+use crate::cases::share;
 use serde_json::{Value, json};
+use std::io::Write as _;
+use std::time::Duration;
 
 /// A change of the session `new`.
 fn change(server: &Server, route: &str, key: &str, body: &Value) -> Reply {
@@ -75,6 +78,57 @@ fn a_change_is_done_once_also_by_another_server() {
     assert_eq!(exit, Some(0), "{verified}");
     let (_, ids) = pactql(place, &["select", "a.db#new", "@t0 .cb", "--format", "ids"]);
     assert_eq!(ids.lines().count(), 2, "{ids}");
+}
+
+/// What a client sends again after a server was killed at some moment is done once, and an answer that came holds.
+/// 5 servers with `CI`, 100 with `PACTQL_CASES=20000`.
+#[test]
+fn killed_servers_do_each_change_once() {
+    let directory = scratch();
+    let place = directory.path();
+    let kills = share(100);
+    let mut server = Server::start(place, &["a.db", "--write"]);
+    let (mut answered, mut done) = (0, 0);
+    for number in 0..kills {
+        let (key, body) = (
+            format!("k{number}"),
+            json!({"content": format!("{number}.")}),
+        );
+        let bearer = format!("Bearer {}", server.token);
+        let headers = [("Authorization", &*bearer), ("Idempotency-Key", &*key)];
+        let path = "/api/append?session=new&create=true";
+        let request = server.request("POST", path, &headers, &body.to_string());
+        let mut stream = server.connect();
+        stream.write_all(request.as_bytes()).expect("a request");
+        // A change takes some ten milliseconds.
+        std::thread::sleep(Duration::from_micros(u64::from(number) * 997 % 40_000));
+        server.stop("-KILL");
+        let first = Reply::read(stream);
+        server = Server::start(place, &["a.db", "--write"]);
+        let second = change(&server, "append", &key, &body);
+        assert_eq!(second.status, 200, "{key}: {}", second.body);
+        let is_done = second.header("idempotency-replayed") == Some("true");
+        if first.status == 200 {
+            assert_eq!((&first.body, is_done), (&second.body, true), "{key}");
+            answered += 1;
+        }
+        done += u32::from(is_done);
+    }
+    println!("{kills} kills: {done} after the change, {answered} after its answer");
+    let (_, nodes) = pactql(
+        place,
+        &["select", "a.db#new", "^ah .cb", "--format", "nodes"],
+    );
+    let contents: Vec<Value> = nodes
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["content"].clone())
+        .collect();
+    let expected: Vec<Value> = (0..kills)
+        .map(|number| json!(format!("{number}.")))
+        .collect();
+    assert_eq!(contents, expected);
+    let (exit, verified) = pactql(place, &["verify", "a.db"]);
+    assert_eq!(exit, Some(0), "{verified}");
 }
 
 #[test]
