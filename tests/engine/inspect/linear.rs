@@ -26,11 +26,7 @@ fn looks(work: impl FnOnce()) -> u64 {
 
 #[test]
 fn reports_are_linear_in_messages() {
-    let replies = if crate::support::random::few() {
-        200
-    } else {
-        10_000
-    };
+    let replies = crate::support::random::share(40_000).clamp(200, 10_000) as usize;
     let (small, large) = (chat(replies), chat(2 * replies));
     let options = ReportOptions::default().tokenizer(Some(Tokenizer::Bytes4));
     type Work<'a> = (&'a str, &'a dyn Fn(&Session));
