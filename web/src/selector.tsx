@@ -105,11 +105,15 @@ export function SelectorBox({ session, value, said, run, box, leave }: Props) {
     if (!found) return;
     const next = text.slice(0, from) + found.insert + text.slice(caret);
     const place = from + found.insert.length;
+    // At once: a key that follows must find its place.
+    if (box.current) {
+      box.current.value = next;
+      box.current.setSelectionRange(place, place);
+    }
     setText(next);
     setCaret(place);
     setActive(-1);
     setOpen(false);
-    requestAnimationFrame(() => box.current?.setSelectionRange(place, place));
   };
   const submit = () => {
     setOpen(false);
