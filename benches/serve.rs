@@ -207,8 +207,9 @@ fn main() {
     let _ = server.wait();
 
     let times = times.into_inner().expect("no panic");
+    let per_second = times.len() as u64 / time.as_secs().max(1);
     println!(
-        "{sessions} sessions, {READERS} readers, {WRITERS} writers: {} answers in {time:?}, {} refused",
+        "{sessions} sessions, {READERS} readers, {WRITERS} writers: {} answers in {time:?}, {per_second} a second, {} refused",
         times.len(),
         refused.into_inner()
     );

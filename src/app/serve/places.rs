@@ -268,7 +268,7 @@ impl Places {
         // It may have come since.
         self.look()?;
         let missing = || {
-            let failure = Failure::plain(Exit::Missing, "there is no session of this name here");
+            let failure = Failure::plain(Exit::Missing, "no session has this name");
             failure.with_help("`/api/sessions` lists the names")
         };
         self.find_listed(name)?.ok_or_else(missing)

@@ -168,8 +168,8 @@ impl InnerRun<'_> {
         (!types.is_empty()).then(|| self.holding(&types, CoreRows::All))
     }
 
-    /// The rows below which a group has a match, its first step hanging from the row. Only those of `candidates` are
-    /// asked for.
+    /// The rows below which a group has a match, its first step hanging from the row. Rows outside of
+    /// `candidates` may be missing.
     fn has(&mut self, chain: &BoundChain, candidates: Option<&Bits>) -> Bits {
         if chain.filters().any(|step| !step.picks.is_empty()) {
             let candidates = match candidates {

@@ -424,7 +424,7 @@ fn chain(
             wrong.push((link.cycle, what.to_owned()));
         }
         let is_sound = match (&before, &link.base) {
-            // Only its hash is asked for.
+            // Of the snapshot before the first, the hash alone is used.
             _ if link.seq < from => true,
             (None, Some(base)) => {
                 let found = base_hash(database, session, link.seq);
