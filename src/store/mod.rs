@@ -47,7 +47,11 @@ pub(crate) use build::{Store, StoreBuilder};
 pub use copy::{ParquetExport, ParquetExported, ParquetImported};
 #[cfg(feature = "mcp")]
 pub(crate) use database::sqlite::{FileId, id_of};
+#[cfg(feature = "cli")]
+pub(crate) use manage::ListedInfo;
 pub use manage::{Damage, Pruned, Retention, Salvaged, SessionInfo};
+#[cfg(feature = "view")]
+pub(crate) use read::catalog::Glob;
 pub(crate) use read::catalog::SessionEntry;
 pub(crate) use read::words::Word;
 pub use texts::TextIndex;

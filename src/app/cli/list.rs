@@ -12,12 +12,12 @@ use super::words::quoted;
 use crate::app::present::folders::{LogSource, newest_logs};
 use crate::app::present::known::{KnownLogs, KnownSession};
 use crate::app::present::stores::{
-    Access, StoreAddress, about, about_of, none_of, session_json, without_passwords,
+    Access, StoreAddress, about_of, none_of, session_json, without_passwords,
 };
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
-use crate::store::SessionInfo;
+use crate::store::{ListedInfo, SessionInfo};
 use crate::support::table::{RowOrder, TableCell, TextTable, Tint};
 use crate::support::text::amount;
 use crate::tree::NodeClass;
@@ -97,7 +97,7 @@ impl RunCommand for ListArgs {
         let mut listed = Vec::new();
         for word in words {
             match StoreAddress::parse(word) {
-                Some(address) => self.of_store(address, words.len() > 1, &mut listed)?,
+                Some(address) => self.of_store(address, with, &mut listed)?,
                 None => {
                     let word = std::slice::from_ref(word);
                     self.sessions.each_of(word, None, with, |opened| {
@@ -138,14 +138,18 @@ impl ListArgs {
     fn of_store(
         &self,
         address: StoreAddress<'_>,
-        several: bool,
+        with: &Invocation,
         listed: &mut Vec<Listed>,
     ) -> Result<(), Failure> {
         if !address.is_several() {
             address.one()?;
         }
         let store = open_store(address.store, Access::Read)?;
-        let found = self.sessions.infos(&store, address)?;
+        // The first rows of the table are the first by name, unless it is sorted.
+        let is_sorted = with.order.by.is_some() || with.order.is_reversed;
+        let most = with.order.most.filter(|_| !is_sorted);
+        let most = most.map_or(usize::MAX, |most| most.max(1));
+        let found = self.sessions.chosen(&store, address, most)?;
         if found.is_empty() {
             if store.count(address.glob())? == 0 {
                 say(&format!("note: {}\n", none_of(address)));
@@ -162,11 +166,9 @@ impl ListArgs {
             };
             say(&format!("note: the store has a text index{state}\n"));
         }
-        // In byte order of names.
-        let metas = store.metas(address.glob())?;
-        for mut info in found {
-            let about = about(&info.name, &metas);
-            if several {
+        for ListedInfo { mut info, meta } in found {
+            let about = about_of(meta.as_deref());
+            if self.sessions.sessions.len() > 1 {
                 let store = without_passwords(address.store);
                 info.name = format!("{store}#{}", info.name);
             }

@@ -17,7 +17,7 @@ use crate::index::Snapshot;
 use crate::inspect::{Part, Prices, Report, ReportOptions};
 use crate::json::{get, members, string};
 use crate::logs::{self, KnownNames, is_opencode};
-use crate::store::{SessionInfo, Store};
+use crate::store::{ListedInfo, Store};
 use crate::support::table::{Paint, Tint};
 use crate::tree::Limits;
 use crate::tree::seal::Ending;
@@ -923,8 +923,8 @@ impl SessionsArgs {
                 (names, count)
             }
             to_open => {
-                let infos = self.infos(&store, address)?.into_iter();
-                let mut names: Vec<String> = infos.map(|info| info.name).collect();
+                let chosen = self.chosen(&store, address, usize::MAX)?.into_iter();
+                let mut names: Vec<String> = chosen.map(|one| one.info.name).collect();
                 let count = names.len();
                 if let Some(to_open) = to_open {
                     // Both are in byte order.
@@ -949,33 +949,26 @@ impl SessionsArgs {
         Ok(count)
     }
 
-    /// The chosen sessions of a store; says so if others were left out, and none is left. Opens none.
-    pub(super) fn infos(
+    /// The chosen sessions of a store, `most` at least if there are as many; says so if others were left out, and none
+    /// is left. Opens none.
+    pub(super) fn chosen(
         &self,
         store: &Store,
         address: StoreAddress<'_>,
-    ) -> Result<Vec<SessionInfo>, Failure> {
-        let mut found = store.sessions(address.glob())?;
+        most: usize,
+    ) -> Result<Vec<ListedInfo>, Failure> {
+        let most = if self.is_all() { most } else { usize::MAX };
+        let mut found = store.page(address.glob(), "", most)?;
         let all = found.len();
-        found.retain(|info| {
+        found.retain(|ListedInfo { info, meta }| {
             let after = self
                 .since
                 .is_none_or(|since| info.committed_at_ns >= Some(since));
             let before = |until| info.committed_at_ns.is_some_and(|time| time <= until);
-            after && self.until.is_none_or(before)
+            let meta = meta.as_deref();
+            let has = |pair| meta.is_some_and(|meta| has(meta, pair));
+            after && self.until.is_none_or(before) && self.meta.iter().all(has)
         });
-        if !self.meta.is_empty() {
-            let metas = store.metas(address.glob())?;
-            let fit = |info: &SessionInfo| {
-                // Both lists are in byte order.
-                let at = metas
-                    .binary_search_by(|(known, _)| known.cmp(&info.name))
-                    .ok();
-                let meta = at.and_then(|at| metas.get(at)?.1.as_deref());
-                meta.is_some_and(|meta| self.meta.iter().all(|pair| has(meta, pair)))
-            };
-            found.retain(fit);
-        }
         if found.is_empty() && all > 0 {
             let sessions = counted(all as u64, "session");
             let store = without_passwords(address.store);

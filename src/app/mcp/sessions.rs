@@ -5,11 +5,11 @@ use super::root::plain;
 use super::state::ServerState;
 use crate::app::calls::CallAnswer;
 use crate::app::calls::arguments::Arguments;
-use crate::app::present::stores::{StoreAddress, Which, about, none_of, session_json};
+use crate::app::present::stores::{StoreAddress, Which, about_of, none_of, session_json};
 use crate::app::present::{Failure, answer, clean};
 use crate::history::{Position, Session};
 use crate::inspect::{Field, FieldValue, Fields, FieldsReport};
-use crate::store::SessionInfo;
+use crate::store::ListedInfo;
 use crate::support::cancel;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -284,9 +284,9 @@ pub(super) fn stored(state: &ServerState, arguments: &Arguments) -> Result<CallA
     if address.which == Which::One("") {
         address.one_in(|| Ok(Arc::clone(&store)))?;
     }
-    let found = store.sessions(address.glob())?;
-    let metas = store.metas(address.glob())?;
-    let line = |info: &SessionInfo| session_json(info, &about(&info.name, &metas)).to_string();
+    let found = store.page(address.glob(), "", usize::MAX)?;
+    let line =
+        |one: &ListedInfo| session_json(&one.info, &about_of(one.meta.as_deref())).to_string();
     let lines: Vec<String> = found.iter().map(line).collect();
     Ok(CallAnswer {
         result: lines.join("\n"),

@@ -216,13 +216,6 @@ fn listed(store: &str, found: &[SessionInfo]) -> String {
 /// What a log says of itself: the members of `meta` that are listed (INSPECT §1).
 pub(crate) const ABOUT: [&str; 4] = ["title", "project", "agent", "model"];
 
-/// What a session's log says of itself. `metas` are those of its store, in byte order of names.
-pub(crate) fn about(name: &str, metas: &[(String, Option<String>)]) -> [Option<String>; 4] {
-    let at = metas.binary_search_by(|(known, _)| known.as_str().cmp(name));
-    let meta = at.ok().and_then(|at| metas.get(at)?.1.as_deref());
-    about_of(meta)
-}
-
 /// What `meta` says of its session.
 pub(crate) fn about_of(meta: Option<&str>) -> [Option<String>; 4] {
     let meta = meta.map(members).unwrap_or_default();

@@ -12,14 +12,14 @@ use crate::app::present::folders::{
 };
 use crate::app::present::known::{KnownLogs, LogSession, sessions_of};
 use crate::app::present::stores::{
-    self, Access, StoreAddress, about, session_json, without_passwords,
+    self, Access, StoreAddress, about_of, session_json, without_passwords,
 };
 use crate::app::present::{Exit, Failure};
 use crate::engine::Engine;
 use crate::history::{History, Session};
 use crate::logs::is_opencode;
 use crate::query::ir::Edition;
-use crate::store::Store;
+use crate::store::{Glob, ListedInfo, Store};
 use crate::support::cancel;
 use crate::tree::{Limits, SourceError};
 use serde_json::{Value, json};
@@ -74,10 +74,88 @@ struct StorePlace {
     prefix: String,
 }
 
-/// A line of the list, or a log that has some.
-enum Listed {
-    Row(Value),
-    Log(LogSource),
+/// A place in the list, in which stores come before logs.
+#[derive(Clone, Debug)]
+enum ListCursor {
+    /// In a store, by its number, after a name.
+    Store(usize, String),
+    /// At a log, by its number.
+    Log(usize),
+}
+
+impl ListCursor {
+    fn parse(text: Option<&str>) -> Result<Self, Failure> {
+        let Some(text) = text else {
+            return Ok(Self::Store(0, String::new()));
+        };
+        let (number, after) = match text.split_once('#') {
+            Some((number, after)) => (number, Some(after.to_owned())),
+            None => (text, None),
+        };
+        match (number.parse(), after) {
+            (Ok(number), Some(after)) => Ok(Self::Store(number, after)),
+            (Ok(number), None) => Ok(Self::Log(number)),
+            (Err(_), _) => Err(Failure::value("the cursor is not of this list")),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Store(number, after) => format!("{number}#{after}"),
+            Self::Log(number) => number.to_string(),
+        }
+    }
+}
+
+/// The rows of an answer that lists sessions.
+struct ListPart<'w> {
+    rows: Vec<Value>,
+    limit: usize,
+    /// What a row must have.
+    words: &'w [&'w str],
+    /// The place after what was looked at.
+    after: ListCursor,
+    /// Whether there is more than fits.
+    is_cut: bool,
+}
+
+impl<'w> ListPart<'w> {
+    fn new(limit: usize, words: &'w [&'w str]) -> Self {
+        Self {
+            rows: Vec::new(),
+            limit,
+            words,
+            after: ListCursor::Log(0),
+            is_cut: false,
+        }
+    }
+
+    /// How many sessions of a store are read at a time: one more than fits shows whether there is more.
+    fn most_to_read(&self) -> usize {
+        if self.words.is_empty() {
+            self.limit.saturating_sub(self.rows.len()) + 1
+        } else {
+            MOST_ROWS
+        }
+    }
+
+    /// Notes that the answer is cut, if there is no room for what comes next.
+    fn has_room(&mut self) -> bool {
+        self.is_cut = self.rows.len() >= self.limit;
+        !self.is_cut
+    }
+
+    /// Adds the rows of one store's session or log that have all words, if there is room. `after` is the place behind it.
+    fn add(&mut self, rows: Vec<Value>, after: ListCursor) -> bool {
+        let has_room = self.has_room();
+        if has_room {
+            let found = rows.into_iter();
+            self.rows
+                .extend(found.filter(|row| has_all(row, self.words)));
+            self.after = after;
+        }
+        has_room
+    }
 }
 
 /// A session that a client named.
@@ -194,34 +272,50 @@ impl Places {
     pub(super) fn list(&self, arguments: &Arguments) -> Result<CallAnswer, Failure> {
         let search = arguments.text("search").unwrap_or_default().to_lowercase();
         let words: Vec<&str> = search.split_whitespace().collect();
-        let limit = arguments.size("limit").unwrap_or(ROWS).min(MOST_ROWS);
-        let from = match arguments.text("cursor").map(str::parse::<usize>) {
-            None => 0,
-            Some(Ok(from)) => from,
-            Some(Err(_)) => return Err(Failure::value("the cursor is not of this list")),
-        };
+        let limit = arguments.size("limit").unwrap_or(ROWS).clamp(1, MOST_ROWS);
+        let from = ListCursor::parse(arguments.text("cursor"))?;
         let (stores, logs) = self.look()?;
-        let mut listed = Vec::new();
+        let mut total = logs.len();
         for place in &stores {
-            // Both in byte order of names.
-            let metas = place.store.metas(&place.glob)?;
-            for mut info in place.store.sessions(&place.glob)? {
-                let about = about(&info.name, &metas);
-                info.name.insert_str(0, &place.prefix);
-                listed.push(Listed::Row(session_json(&info, &about)));
-            }
+            total += place.store.count(&place.glob)?;
         }
-        listed.extend(logs.iter().cloned().map(Listed::Log));
-        let (mut rows, mut next) = (Vec::new(), from.min(listed.len()));
-        while next < listed.len() && rows.len() < limit {
-            cancel::check()?;
-            let some = &listed[next..listed.len().min(next + TOGETHER)];
-            for found in self.rows(some) {
-                if rows.len() >= limit {
+        let (first_store, first_log) = match &from {
+            ListCursor::Store(number, _) => (*number, 0),
+            ListCursor::Log(number) => (stores.len(), *number),
+        };
+        let mut part = ListPart::new(limit, &words);
+        'stores: for (number, place) in stores.iter().enumerate().skip(first_store) {
+            let mut after = match &from {
+                ListCursor::Store(first, after) if *first == number => after.clone(),
+                _ => String::new(),
+            };
+            loop {
+                cancel::check()?;
+                let most = part.most_to_read();
+                let page = place.store.page(&place.glob, &after, most)?;
+                let is_last = page.len() < most;
+                for ListedInfo { mut info, meta } in page {
+                    after.clone_from(&info.name);
+                    info.name.insert_str(0, &place.prefix);
+                    let row = session_json(&info, &about_of(meta.as_deref()));
+                    if !part.add(vec![row], ListCursor::Store(number, after.clone())) {
+                        break 'stores;
+                    }
+                }
+                if is_last {
                     break;
                 }
-                next += 1;
-                rows.extend(found.into_iter().filter(|row| has_all(row, &words)));
+            }
+        }
+        let mut next_log = first_log;
+        while next_log < logs.len() && part.has_room() {
+            cancel::check()?;
+            let some = &logs[next_log..logs.len().min(next_log + TOGETHER)];
+            for found in self.rows(some) {
+                if !part.add(found, ListCursor::Log(next_log + 1)) {
+                    break;
+                }
+                next_log += 1;
             }
         }
         if self
@@ -231,31 +325,21 @@ impl Places {
         {
             lock(&self.known).keep(&logs);
         }
-        let total = listed.len();
-        let next = (next < total).then(|| next.to_string());
-        let answer = json!({"sessions": rows, "next": next, "total": total, "write": self.write});
+        let next = part.is_cut.then(|| part.after.text());
+        let answer =
+            json!({"sessions": part.rows, "next": next, "total": total, "write": self.write});
         Ok(answer.to_string().into())
     }
 
-    /// The rows of each.
-    fn rows(&self, listed: &[Listed]) -> Vec<Vec<Value>> {
-        let logs = listed.iter().filter_map(|one| match one {
-            Listed::Log(file) => Some(file.clone()),
-            Listed::Row(_) => None,
-        });
-        let logs: Vec<LogSource> = logs.collect();
-        let mut known = lock(&self.known).of(&logs).into_iter();
-        let rows = listed.iter().map(|one| match one {
-            Listed::Row(row) => vec![row.clone()],
-            Listed::Log(file) => {
-                let known = known.next();
-                let sessions = known.iter().flat_map(|sessions| sessions.iter());
-                let row = |one: &crate::app::present::known::KnownSession| match &one.part {
-                    None => one.json(&file.path),
-                    Some(part) => one.json(&format!("{}#{part}", file.path)),
-                };
-                sessions.map(row).collect()
-            }
+    /// The rows of each log.
+    fn rows(&self, logs: &[LogSource]) -> Vec<Vec<Value>> {
+        let known = lock(&self.known).of(logs);
+        let rows = logs.iter().zip(known).map(|(file, known)| {
+            let row = |one: &crate::app::present::known::KnownSession| match &one.part {
+                None => one.json(&file.path),
+                Some(part) => one.json(&format!("{}#{part}", file.path)),
+            };
+            known.iter().map(row).collect()
         });
         rows.collect()
     }
@@ -289,13 +373,7 @@ impl Places {
             let Some(name) = name.strip_prefix(&place.prefix) else {
                 continue;
             };
-            if place.glob.is_empty()
-                || place
-                    .store
-                    .names(&place.glob)?
-                    .iter()
-                    .any(|one| one == name)
-            {
+            if Glob::new(&place.glob).matches(name) {
                 return Ok(Some(Named::Stored(place.store, name.to_owned())));
             }
         }
@@ -369,11 +447,9 @@ impl Places {
         let (stores, logs) = self.look()?;
         let mut total = logs.len();
         for place in stores {
-            for info in place.store.sessions(&place.glob)? {
-                total += 1;
-                let written = (info.snapshots, info.working, info.committed_at_ns);
-                (place.prefix.as_str(), info.name, written).hash(&mut hasher);
-            }
+            let (version, sessions) = place.store.mark(&place.glob)?;
+            total += sessions;
+            (place.prefix, version, sessions).hash(&mut hasher);
         }
         for file in logs {
             let state: io::Result<FileState> = state_of(Path::new(&file.path));

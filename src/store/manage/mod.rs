@@ -58,6 +58,36 @@ pub struct SessionInfo {
     pub parent: Option<String>,
 }
 
+/// A session of a store, and the member `meta` of the document of its newest commit.
+pub(crate) struct ListedInfo {
+    pub(crate) info: SessionInfo,
+    pub(crate) meta: Option<String>,
+}
+
+impl From<SessionEntry> for ListedInfo {
+    fn from(entry: SessionEntry) -> Self {
+        use crate::json::{get, members};
+        let meta = |column: &str| {
+            let column = members(column);
+            let document = get(&column, "members").map(members)?;
+            get(&document, "meta").map(str::to_owned)
+        };
+        Self {
+            meta: entry.meta.as_deref().and_then(meta),
+            info: SessionInfo {
+                snapshots: entry.snapshots(),
+                name: entry.name,
+                cycle: entry.cycle,
+                working: entry.working,
+                created_at_ns: entry.created_at_ns,
+                committed_at_ns: entry.committed_at_ns,
+                source: entry.source,
+                parent: entry.parent.map(|(name, _)| name),
+            },
+        }
+    }
+}
+
 /// Which snapshots [`Store::prune`] removes.
 ///
 /// ```
@@ -135,20 +165,29 @@ impl Store {
     /// # Errors
     /// Those of the database.
     pub fn sessions(&self, glob: &str) -> Result<Vec<SessionInfo>, Error> {
+        let listed = self.page(glob, "", usize::MAX)?.into_iter();
+        Ok(listed.map(|listed| listed.info).collect())
+    }
+
+    /// The first sessions whose name matches and is after `after`, in byte order of names; opens none. Linear in those
+    /// of a pattern that ends with its only `*`.
+    pub(crate) fn page(
+        &self,
+        glob: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<ListedInfo>, Error> {
         let glob = Glob::new(glob);
-        let matching = |database: &mut dyn sql::Database| catalog::matching(database, &glob);
-        let entries = self.core.read(matching)?;
-        let info = |entry: catalog::SessionEntry| SessionInfo {
-            snapshots: entry.snapshots(),
-            name: entry.name,
-            cycle: entry.cycle,
-            working: entry.working,
-            created_at_ns: entry.created_at_ns,
-            committed_at_ns: entry.committed_at_ns,
-            source: entry.source,
-            parent: entry.parent.map(|(name, _)| name),
-        };
-        Ok(entries.into_iter().map(info).collect())
+        let page = |database: &mut dyn sql::Database| catalog::page(database, &glob, after, limit);
+        let entries = self.core.read(page)?;
+        Ok(entries.into_iter().map(ListedInfo::from).collect())
+    }
+
+    /// A number that changes with every commit to the store, and how many sessions have a name that matches.
+    #[cfg(feature = "view")]
+    pub(crate) fn mark(&self, glob: &str) -> Result<(i64, usize), Error> {
+        // Before they are counted: a commit in between is noticed the next time.
+        Ok((self.core.home.version()?, self.count(glob)?))
     }
 
     /// The names of the sessions whose name matches, in byte order; reads nothing else of them.
@@ -179,23 +218,6 @@ impl Store {
         Ok(self
             .core
             .read(|database| catalog::first_name(database, &glob))?)
-    }
-
-    /// The member `meta` of the document of each newest snapshot, in byte order of names; opens no session.
-    #[cfg(feature = "cli")]
-    pub(crate) fn metas(&self, glob: &str) -> Result<Vec<(String, Option<String>)>, Error> {
-        use crate::json::{get, members};
-        let meta = |column: &str| {
-            let column = members(column);
-            let document = get(&column, "members").map(members)?;
-            get(&document, "meta").map(str::to_owned)
-        };
-        let glob = Glob::new(glob);
-        let found = self.core.read(|database| catalog::metas(database, &glob))?;
-        let found = found.into_iter();
-        Ok(found
-            .map(|(name, members)| (name, members.as_deref().and_then(meta)))
-            .collect())
     }
 
     /// What a context keeps of a session besides its snapshots; `None` if no context has written it.

@@ -5,7 +5,7 @@ use crate::store::database::sql::{
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{RECORDED, sum};
-use crate::store::layout::sums::{sum_without_snapshots, update_session_sum};
+use crate::store::layout::sums::{sum_without_snapshots, update_session_sum, update_session_sums};
 use crate::support::diag::Code;
 
 /// A row of `session`, and what its snapshots span.
@@ -144,7 +144,8 @@ pub(crate) fn last_number(database: &mut dyn Database, name: &str) -> Result<u64
     let prefix = format!("{name}/");
     let number =
         |row: &dyn ResultRow| Ok(text(row, 1)?.strip_prefix(&prefix).map(str::parse::<u64>));
-    let numbers = with_prefix(database, LIST, &prefix, number)?;
+    let glob = Glob::new(&format!("{prefix}*"));
+    let numbers = matching_rows(database, LIST, &glob, number)?;
     Ok(numbers.into_iter().flatten().flatten().fold(1, u64::max))
 }
 
@@ -174,7 +175,18 @@ fn listed(row: &dyn ResultRow) -> Result<ListedSession> {
 
 /// The sessions whose name matches, in byte order of names. Linear in those with the same beginning.
 pub(crate) fn matching(database: &mut dyn Database, glob: &Glob) -> Result<Vec<SessionEntry>> {
-    matching_rows(database, SELECT, glob, entry)
+    page(database, glob, "", usize::MAX)
+}
+
+/// The first sessions whose name matches and is after another, in byte order of names. Linear in those, if a beginning of
+/// the name is all that is asked for.
+pub(crate) fn page(
+    database: &mut dyn Database,
+    glob: &Glob,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<SessionEntry>> {
+    page_rows(database, SELECT, glob, after, limit, entry)
 }
 
 pub(crate) fn list(database: &mut dyn Database, glob: &Glob) -> Result<Vec<ListedSession>> {
@@ -200,30 +212,23 @@ pub(crate) fn placing(
 }
 
 pub(crate) fn count(database: &mut dyn Database, glob: &Glob) -> Result<usize> {
-    if glob.is_all() {
-        let count = one_int(database, "select count(*) from session", &[])?;
-        return Ok(usize::try_from(count.unwrap_or(0)).unwrap_or(0));
+    if !glob.is_prefix() {
+        return Ok(matching_rows(database, LIST, glob, |_| Ok(()))?.len());
     }
-    Ok(matching_rows(database, LIST, glob, |_| Ok(()))?.len())
+    let mut values: Vec<SqlValue<'_>> = vec![glob.prefix().into()];
+    let end = glob.end();
+    values.extend(end.as_deref().map(SqlValue::from));
+    let below = end.as_ref().map_or("", |_| " and name < ?2");
+    let sql = format!("select count(*) from session where name >= ?1{below}");
+    let count = one_int(database, &sql, &values)?;
+    Ok(usize::try_from(count.unwrap_or(0)).unwrap_or(0))
 }
 
 /// The first name that matches. Linear in those before it with the same beginning.
 #[cfg(feature = "cli")]
 pub(crate) fn first_name(database: &mut dyn Database, glob: &Glob) -> Result<Option<String>> {
-    let mut from = glob.prefix().to_owned();
-    loop {
-        let values = [from.as_str().into(), NAMES.into()];
-        let sql = "select name from session where name >= ?1 order by name limit ?2";
-        let names = texts(database, sql, &values)?;
-        if let Some(found) = names.iter().find(|name| glob.matches(name)) {
-            return Ok(Some(found.clone()));
-        }
-        match names.into_iter().nth(NAMES as usize - 1) {
-            // No name has a control character.
-            Some(last) if last.starts_with(glob.prefix()) => from = last + "\u{1}",
-            _ => return Ok(None),
-        }
-    }
+    let name = |row: &dyn ResultRow| Ok(text(row, 1)?.to_owned());
+    Ok(page_rows(database, LIST, glob, "", 1, name)?.pop())
 }
 
 const NAMES: i64 = 1_000;
@@ -235,20 +240,6 @@ pub(crate) fn near(database: &mut dyn Database, name: &str) -> Result<Vec<String
     let values = [first.as_str().into(), after.as_str().into(), NAMES.into()];
     let sql = "select name from session where name >= ?1 and name < ?2 order by name limit ?3";
     texts(database, sql, &values)
-}
-
-/// The names of sessions, and what the newest commit of each has beside its nodes, as JSON.
-#[cfg(feature = "cli")]
-pub(crate) fn metas(
-    database: &mut dyn Database,
-    glob: &Glob,
-) -> Result<Vec<(String, Option<String>)>> {
-    matching_rows(database, SELECT, glob, |row| {
-        Ok((
-            text(row, 1)?.to_owned(),
-            row.text(13)?.map(ToOwned::to_owned),
-        ))
-    })
 }
 
 /// The names and sources of the sessions whose name matches, one after the other.
@@ -266,37 +257,56 @@ pub(crate) fn origins(
     Ok(())
 }
 
-/// As [`with_prefix`], of the sessions whose name matches.
+/// What `read` makes of the sessions whose name, the second column, matches, in byte order of names.
 pub(crate) fn matching_rows<T>(
     database: &mut dyn Database,
     select: &str,
     glob: &Glob,
-    mut read: impl FnMut(&dyn ResultRow) -> Result<T>,
-) -> Result<Vec<T>> {
-    let all = with_prefix(database, select, glob.prefix(), |row| {
-        let matches = glob.matches(text(row, 1)?);
-        matches.then(|| read(row)).transpose()
-    })?;
-    Ok(all.into_iter().flatten().collect())
-}
-
-/// What `read` makes of the sessions with a name, the second column, that begins with `prefix`, in byte order of names.
-fn with_prefix<T>(
-    database: &mut dyn Database,
-    select: &str,
-    prefix: &str,
     read: impl FnMut(&dyn ResultRow) -> Result<T>,
 ) -> Result<Vec<T>> {
-    let end = after(prefix);
-    let mut values: Vec<SqlValue<'_>> = vec![prefix.into()];
-    values.extend(end.as_deref().map(SqlValue::from));
-    let below = if end.is_some() {
-        " and s.name < ?2"
-    } else {
-        ""
-    };
-    let sql = format!("{select} where s.name >= ?1{below} order by s.name");
-    collect(database, &sql, &values, read)
+    page_rows(database, select, glob, "", usize::MAX, read)
+}
+
+/// As [`matching_rows`], of the first ones whose name is after another.
+fn page_rows<T>(
+    database: &mut dyn Database,
+    select: &str,
+    glob: &Glob,
+    after: &str,
+    limit: usize,
+    mut read: impl FnMut(&dyn ResultRow) -> Result<T>,
+) -> Result<Vec<T>> {
+    let end = glob.end();
+    let below = end.as_ref().map_or("", |_| " and s.name < ?3");
+    let sql = format!("{select} where s.name >= ?1{below} order by s.name limit ?2");
+    // The least name after that one: no name has a control character.
+    let mut from = format!("{after}\u{1}").max(glob.prefix().to_owned());
+    let mut found = Vec::new();
+    loop {
+        let batch = match limit - found.len() {
+            wanted if glob.is_prefix() => wanted,
+            // Few of them may match.
+            wanted => wanted.max(NAMES as usize),
+        };
+        let batch = i64::try_from(batch).unwrap_or(i64::MAX);
+        let mut values: Vec<SqlValue<'_>> = vec![from.as_str().into(), batch.into()];
+        values.extend(end.as_deref().map(SqlValue::from));
+        let (mut rows, mut last) = (0, String::new());
+        database.query(&sql, &values, &mut |row| {
+            let name = text(row, 1)?;
+            rows += 1;
+            last.clear();
+            last.push_str(name);
+            if found.len() < limit && glob.matches(name) {
+                found.push(read(row)?);
+            }
+            Ok(())
+        })?;
+        if rows < batch || found.len() >= limit {
+            return Ok(found);
+        }
+        from = last + "\u{1}";
+    }
 }
 
 /// The least text after all that begin with `prefix`.
@@ -361,23 +371,26 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     }
 }
 
-/// Notes that a session was written, and how it ends. `runtime` replaces what a context keeps, if it is given.
-pub(crate) fn touch(
+/// Notes that a session was written, and how it ends.
+pub(crate) fn touch(database: &mut dyn Database, session: i64) -> Result<()> {
+    touch_all(database, &[(session, None)])
+}
+
+/// As [`touch`], of several sessions. A text replaces what a context keeps.
+pub(crate) fn touch_all(
     database: &mut dyn Database,
-    session: i64,
-    runtime: Option<&str>,
+    sessions: &[(i64, Option<&str>)],
 ) -> Result<()> {
-    let count = "update session set changed = changed + 1 where session_id = ?1";
-    let keep = "update session set changed = changed + 1, runtime = ?2, runtime_sum = ?3 \
-         where session_id = ?1";
-    match runtime {
-        Some(runtime) => {
-            let sum = sum(&[runtime.into()]);
-            database.execute(keep, &[session.into(), runtime.into(), sum.into()])?
-        }
-        None => database.execute(count, &[session.into()])?,
-    };
-    update_session_sum(database, session)
+    let update = "update session set changed = changed + 1, runtime = coalesce(?2, runtime), \
+         runtime_sum = coalesce(?3, runtime_sum) where session_id = ?1";
+    let values = sessions.iter().map(|(session, runtime)| {
+        let sum = runtime.map(|runtime| sum(&[runtime.into()]));
+        vec![(*session).into(), (*runtime).into(), sum.into()]
+    });
+    let values: Vec<Vec<SqlValue<'_>>> = values.collect();
+    database.query_all(update, &values, &mut |_, _| Ok(()))?;
+    let sessions: Vec<i64> = sessions.iter().map(|(session, _)| *session).collect();
+    update_session_sums(database, &sessions)
 }
 
 pub(crate) fn last(database: &mut dyn Database) -> Result<i64> {
@@ -427,6 +440,23 @@ impl Glob {
 
     pub(crate) fn is_all(&self) -> bool {
         self.parts.is_empty()
+    }
+
+    /// Whether the beginning of a name decides.
+    fn is_prefix(&self) -> bool {
+        match &self.parts[..] {
+            [] => true,
+            [_, rest] => rest.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// The least text after all names that can match, if there is one.
+    fn end(&self) -> Option<String> {
+        match &self.parts[..] {
+            [name] => Some(format!("{name}\u{1}")),
+            _ => after(self.prefix()),
+        }
     }
 }
 
