@@ -5,6 +5,7 @@
 //! copy all of them.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -12,13 +13,15 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
-use postgres::{CancelToken, Config, NoTls, Statement};
+use postgres::{CancelToken, Config, NoTls, SimpleQueryMessage, Statement};
 
 use crate::store::database::new_file::into_new_file;
 use crate::store::database::postgres_client::{
-    ClientLink, PostgresRow, apart, in_runtime, parameter, respelled, spell_out,
+    ClientLink, PostgresRow, TextRow, apart, in_runtime, note_trip, parameter, respelled, spell_out,
 };
-use crate::store::database::sql::{Backend, Begin, Database, Each, Savepoint, SqlValue, one_int};
+use crate::store::database::sql::{
+    Backend, Begin, Database, Each, EachOfRuns, Savepoint, SqlValue, one_int,
+};
 use crate::store::database::sqlite::{FileAccess, Sqlite};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{self, TABLES};
@@ -230,6 +233,7 @@ impl Postgres {
                 if self.statements.len() >= STATEMENTS {
                     self.statements.clear();
                 }
+                note_trip();
                 let statement = self.client.with(|client| client.prepare(&respelled(sql)))?;
                 self.statements.insert(sql.into(), statement.clone());
                 statement
@@ -249,6 +253,7 @@ impl Postgres {
             Ok(values) => values,
             Err(error) => return Ok(Err(error)),
         };
+        note_trip();
         if in_runtime() {
             // `each` stays on this thread, so the rows come over together.
             let (rows, changed) = self.client.with(|client| {
@@ -300,6 +305,39 @@ impl Postgres {
             open.failed |= done.is_err();
         }
         done.map_err(|error| said(&self.address, &error))?
+    }
+
+    /// Sends what was kept back, with further statements, and gives the rows of those to `each`: of each run, as many as
+    /// `runs` says there are.
+    fn send_runs(&mut self, text: &str, runs: Range<usize>, each: EachOfRuns<'_>) -> Result<()> {
+        let Some(client) = &self.client.0 else {
+            return Ok(());
+        };
+        let token = client.cancel_token();
+        let text = std::mem::take(&mut self.later) + text;
+        let done = watched(token, || self.client.simple_query(&text));
+        if let Some(open) = &mut self.state {
+            open.failed |= done.is_err();
+        }
+        let said = done.map_err(|error| said(&self.address, &error))?;
+        let is_end =
+            |one: &&SimpleQueryMessage| matches!(one, SimpleQueryMessage::CommandComplete(_));
+        // What was kept back came first, and has no rows.
+        let mut before = said
+            .iter()
+            .filter(is_end)
+            .count()
+            .saturating_sub(runs.len());
+        let mut at = runs.start;
+        for one in said {
+            match one {
+                SimpleQueryMessage::CommandComplete(_) if before > 0 => before -= 1,
+                SimpleQueryMessage::CommandComplete(_) => at += 1,
+                SimpleQueryMessage::Row(row) => each(at, &TextRow::new(row))?,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Sends what was kept back.
@@ -364,6 +402,38 @@ impl Database for Postgres {
 
     fn query(&mut self, sql: &str, values: &[SqlValue<'_>], each: Each<'_>) -> Result<()> {
         self.told(sql, values, each).map(|_| ())
+    }
+
+    fn query_all(
+        &mut self,
+        sql: &str,
+        runs: &[Vec<SqlValue<'_>>],
+        each: EachOfRuns<'_>,
+    ) -> Result<()> {
+        let is_cut =
+            |value: &SqlValue<'_>| matches!(value, SqlValue::Text(text) if text.contains('\0'));
+        let is_one = runs.len() < 2 && self.later.is_empty();
+        let Some(open) = self.state.as_mut().filter(|_| !is_one) else {
+            let mut runs = runs.iter().enumerate();
+            return runs.try_for_each(|(at, run)| self.query(sql, run, &mut |row| each(at, row)));
+        };
+        open.wrote |= !sql.starts_with("select");
+        let (mut text, mut sent) = (String::new(), 0);
+        for (at, run) in runs.iter().enumerate() {
+            if run.iter().any(is_cut) {
+                let what = "a text has U+0000, which no text of PostgreSQL has";
+                return Err(StoreError::Refused(what.to_owned()));
+            }
+            spell_out(&mut text, sql, run);
+            if text.len() >= LATER {
+                self.send_runs(&text, sent..at + 1, each)?;
+                (text, sent) = (String::new(), at + 1);
+            }
+        }
+        if sent < runs.len() {
+            self.send_runs(&text, sent..runs.len(), each)?;
+        }
+        Ok(())
     }
 
     fn begin(&mut self, begin: Begin) -> Result<()> {

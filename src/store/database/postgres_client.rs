@@ -3,8 +3,9 @@
 //! The client waits inside a runtime of its own, which a thread that runs tasks of another one refuses.
 //! This file knows no transaction and no table.
 
-use postgres::Client;
 use postgres::types::{FromSql, ToSql, Type as Stored};
+use postgres::{Client, SimpleQueryMessage, SimpleQueryRow};
+use std::cell::OnceCell;
 
 use crate::store::database::sql::{ResultRow, SqlValue, Type};
 use crate::store::error::{Result, StoreError};
@@ -26,12 +27,33 @@ pub(crate) fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has waited for an answer of a server.
+    pub(crate) static ROUND_TRIPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+pub(crate) fn note_trip() {
+    #[cfg(test)]
+    ROUND_TRIPS.set(ROUND_TRIPS.get() + 1);
+}
+
 /// A client, used and closed where it may wait.
 pub(crate) struct ClientLink(pub(crate) Option<Client>);
 
 impl ClientLink {
     pub(crate) fn batch_execute(&mut self, sql: &str) -> Result<(), postgres::Error> {
+        note_trip();
         self.with(|client| client.batch_execute(sql))
+    }
+
+    /// Runs the statements of a text, and returns what each says.
+    pub(crate) fn simple_query(
+        &mut self,
+        sql: &str,
+    ) -> Result<Vec<SimpleQueryMessage>, postgres::Error> {
+        note_trip();
+        self.with(|client| client.simple_query(sql))
     }
 
     #[allow(
@@ -180,9 +202,71 @@ impl ResultRow for PostgresRow {
     }
 }
 
+/// A row of a statement that was sent as text: the values are texts, too.
+pub(crate) struct TextRow {
+    row: SimpleQueryRow,
+    bytes: Vec<OnceCell<Vec<u8>>>,
+}
+
+impl TextRow {
+    pub(crate) fn new(row: SimpleQueryRow) -> Self {
+        let bytes = (0..row.len()).map(|_| OnceCell::new()).collect();
+        Self { row, bytes }
+    }
+}
+
+impl ResultRow for TextRow {
+    fn value(&self, at: usize, kind: Type) -> Result<SqlValue<'_>> {
+        let wrong = || {
+            let noun = kind.noun();
+            StoreError::Damaged(format!("column {at} of a result is not {noun}"))
+        };
+        let text = self.row.try_get(at).map_err(|_| wrong())?;
+        let Some(text) = text else {
+            return Ok(SqlValue::Null);
+        };
+        Ok(match kind {
+            Type::Id | Type::Int => SqlValue::Int(text.parse().map_err(|_| wrong())?),
+            Type::Real => SqlValue::Real(text.parse().map_err(|_| wrong())?),
+            Type::Bool => SqlValue::Bool(text == "t"),
+            Type::Text => SqlValue::Text(text),
+            Type::Bytes => {
+                let read = text
+                    .strip_prefix("\\x")
+                    .and_then(of_hex)
+                    .ok_or_else(wrong)?;
+                let kept = self.bytes.get(at).ok_or_else(wrong)?;
+                SqlValue::Bytes(kept.get_or_init(|| read))
+            }
+        })
+    }
+}
+
+fn of_hex(digits: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u32>> = digits.chars().map(|digit| digit.to_digit(16)).collect();
+    let pairs = digits?;
+    let pairs = pairs.chunks(2).map(|pair| match pair {
+        [high, low] => u8::try_from(high * 16 + low).ok(),
+        _ => None,
+    });
+    pairs.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_hexadecimal_digits() {
+        for (digits, bytes) in [
+            ("", Some(vec![])),
+            ("00ffA0", Some(vec![0, 255, 160])),
+            ("0", None),
+            ("0g", None),
+        ] {
+            assert_eq!(of_hex(digits), bytes, "{digits}");
+        }
+    }
 
     #[test]
     fn parameters_are_respelled() {

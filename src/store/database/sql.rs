@@ -79,6 +79,9 @@ impl Type {
 
 pub(crate) type Each<'e> = &'e mut dyn FnMut(&dyn ResultRow) -> Result<()>;
 
+/// Gets rows, each with the number of the run that it is a result of.
+pub(crate) type EachOfRuns<'e> = &'e mut dyn FnMut(usize, &dyn ResultRow) -> Result<()>;
+
 /// Whose SQL a database speaks, for the few statements that differ: the layout and the catalog of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
@@ -130,6 +133,18 @@ pub(crate) trait Database: Send {
 
     /// Runs a statement (also an `insert … returning`) and calls `each` with its rows.
     fn query(&mut self, sql: &str, values: &[SqlValue<'_>], each: Each<'_>) -> Result<()>;
+
+    /// Runs a statement once for each of some rows of values, in their order. A server gets all of them in one message, or in one
+    /// for each large part.
+    fn query_all(
+        &mut self,
+        sql: &str,
+        runs: &[Vec<SqlValue<'_>>],
+        each: EachOfRuns<'_>,
+    ) -> Result<()> {
+        let mut runs = runs.iter().enumerate();
+        runs.try_for_each(|(at, values)| self.query(sql, values, &mut |row| each(at, row)))
+    }
 
     /// Inserts a row `on conflict … do nothing` into a table that gives out ids, in the column `id`. Returns the new id; `None`
     /// if the row is there already.

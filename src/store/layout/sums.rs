@@ -60,13 +60,23 @@ pub(crate) fn is_closed(database: &mut dyn Database, session: i64) -> Result<boo
 
 /// Computes the sum of a row of `session` again, after it or the session's snapshots were changed.
 pub(crate) fn update_session_sum(database: &mut dyn Database, session: i64) -> Result<()> {
+    update_session_sums(database, &[session])
+}
+
+/// As [`update_session_sum`], of several sessions.
+pub(crate) fn update_session_sums(database: &mut dyn Database, sessions: &[i64]) -> Result<()> {
     let select = format!("select {SESSION} from session t where session_id = ?1");
-    let sum = first(database, &select, &[session.into()], |row| {
-        sum_at(row, 0, SESSION_KINDS)
+    let keys: Vec<Vec<SqlValue<'_>>> = sessions.iter().map(|id| vec![(*id).into()]).collect();
+    let mut sums = vec![None; sessions.len()];
+    database.query_all(&select, &keys, &mut |at, row| {
+        sums[at] = Some(sum_at(row, 0, SESSION_KINDS)?);
+        Ok(())
     })?;
     let update = "update session set check_sum = ?2 where session_id = ?1";
-    database.execute(update, &[session.into(), sum.into()])?;
-    Ok(())
+    let values = sessions.iter().zip(sums);
+    let values = values.map(|(session, sum)| vec![(*session).into(), sum.into()]);
+    let values: Vec<Vec<SqlValue<'_>>> = values.collect();
+    database.query_all(update, &values, &mut |_, _| Ok(()))
 }
 
 /// Computes the sums of a session's attempts again, after they were copied from another session.

@@ -14,7 +14,7 @@ use crate::store::database::sql::{
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::encode::{Hash, encode};
-use crate::store::layout::rows::{KnownBodies, put_unit};
+use crate::store::layout::rows::{KnownRows, put_unit};
 use crate::store::layout::schema::{list, table};
 use crate::store::layout::sums::{update_attempt_sums, update_session_sum};
 use crate::store::read::catalog::{self, SessionEntry, touch};
@@ -62,7 +62,7 @@ pub(crate) fn fork(
         database.execute(&copy, &values)?;
     }
     update_attempt_sums(database, session)?;
-    touch(database, session, None)
+    touch(database, session)
 }
 
 pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Result<()> {
@@ -153,7 +153,7 @@ pub(crate) fn prune(
             records::prune_attempts(database, entry.session, cycle)?;
         }
     }
-    touch(database, entry.session, None)?;
+    touch(database, entry.session)?;
     Ok((snapshots, units, bodies))
 }
 
@@ -258,7 +258,7 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
         let unit = put_unit(
             database,
             &encode(UnitRef::containing(made.root())),
-            &mut KnownBodies::default(),
+            &mut KnownRows::default(),
         )?;
         if unit == place.unit {
             continue;
@@ -282,7 +282,7 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
     if let Some(source) = &entry.source {
         mark::remove_of(database, source)?;
     }
-    touch(database, entry.session, None)?;
+    touch(database, entry.session)?;
     Ok(others.into_iter().collect())
 }
 

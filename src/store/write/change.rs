@@ -17,7 +17,7 @@ use crate::json::{Appended, write_string, write_value};
 use crate::store::database::sql::{Backend, Database, SqlValue, digest, first, int, ints};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::encode::{EncodedUnit, Hash, Order, encode};
-use crate::store::layout::rows::{KnownBodies, put_in_order, put_unit};
+use crate::store::layout::rows::{KnownRows, put_in_order, put_unit};
 use crate::store::layout::schema::insert;
 use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::write::garbage;
@@ -222,7 +222,7 @@ impl SessionRows {
     ) -> Result<()> {
         let loose = self.undo_working(database)?;
         let now = database.now_ns()?;
-        let mut known = KnownBodies::default();
+        let mut known = KnownRows::default();
         let mut put = |change: SnapshotChange| -> Result<()> {
             let at = change.logged_ns().unwrap_or(now);
             if let Some(written) = self.put(database, &change, at, &mut known)? {
@@ -266,7 +266,7 @@ impl SessionRows {
         now: i64,
     ) -> Result<Option<Written>> {
         let loose = self.undo_working(database)?;
-        let written = self.put(database, change, now, &mut KnownBodies::default())?;
+        let written = self.put(database, change, now, &mut KnownRows::default())?;
         garbage::units(database, &loose)?;
         Ok(written)
     }
@@ -277,34 +277,54 @@ impl SessionRows {
         database: &mut dyn Database,
         change: &SnapshotChange,
         now: i64,
-        known: &mut KnownBodies,
+        known: &mut KnownRows,
     ) -> Result<Option<Written>> {
-        let (mut written, new) = self.plan(change)?;
-        let (seq, hash) = written.newest;
-        for placed in &written.gone {
-            self.close(database, placed, seq - 1)?;
-        }
+        Ok(Self::put_all(database, &[(self, change, now)], known)?
+            .pop()
+            .flatten())
+    }
+
+    /// Adds a snapshot to each of some sessions, of which no working state is saved. A server gets a few messages, however
+    /// many they are.
+    pub(crate) fn put_all(
+        database: &mut dyn Database,
+        changes: &[(&Self, &SnapshotChange, i64)],
+        known: &mut KnownRows,
+    ) -> Result<Vec<Option<Written>>> {
+        let planned = changes.iter().map(|(rows, change, _)| rows.plan(change));
+        let planned: Vec<(Written, Vec<&EncodedUnit>)> = planned.collect::<Result<_>>()?;
+        let sessions = changes.iter().map(|(rows, ..)| rows.session);
+        close_all(
+            database,
+            sessions.zip(planned.iter().map(|(written, _)| written)),
+        )?;
         if database.dialect() == Backend::Postgres {
-            put_in_order(database, &new, known)?;
+            let units = planned.iter().flat_map(|(_, new)| new.iter().copied());
+            put_in_order(database, &units.collect::<Vec<_>>(), known)?;
         }
-        for unit in new {
-            written.came.push(self.place(database, unit, seq, known)?);
+        let mut all = Vec::with_capacity(changes.len());
+        for ((rows, change, now), (mut written, new)) in changes.iter().zip(planned) {
+            let (seq, hash) = written.newest;
+            for unit in new {
+                written.came.push(rows.place(database, unit, seq, known)?);
+            }
+            let row: [SqlValue<'_>; 11] = [
+                rows.session.into(),
+                seq.into(),
+                change.cycle.into(),
+                change.is_working().into(),
+                (*now).into(),
+                change.meta.as_str().into(),
+                (&hash).into(),
+                change.usage.as_deref().into(),
+                SqlValue::Null,
+                SqlValue::Null,
+                SqlValue::Null,
+            ];
+            insert(database, "snapshot", &row)?;
+            all.push((!change.is_working()).then_some(written));
         }
-        let row: [SqlValue<'_>; 11] = [
-            self.session.into(),
-            seq.into(),
-            change.cycle.into(),
-            change.is_working().into(),
-            now.into(),
-            change.meta.as_str().into(),
-            (&hash).into(),
-            change.usage.as_deref().into(),
-            SqlValue::Null,
-            SqlValue::Null,
-            SqlValue::Null,
-        ];
-        insert(database, "snapshot", &row)?;
-        Ok((!change.is_working()).then_some(written))
+        Ok(all)
     }
 
     /// What a change does, and the units that come, which are not placed yet.
@@ -345,25 +365,12 @@ impl SessionRows {
         Ok((written, new))
     }
 
-    fn close(&self, database: &mut dyn Database, placed: &Placed, last_seq: i64) -> Result<()> {
-        let update = "update placement set last_seq = ?3 where session_id = ?1 and unit_id = ?2 \
-             and last_seq = ?4";
-        let (session, unit) = (self.session.into(), placed.unit.into());
-        let values = [session, unit, last_seq.into(), IN_FORCE.into()];
-        if database.execute(update, &values)? == 1 {
-            return Ok(());
-        }
-        let id = &placed.order.id;
-        let what = format!("the placement of {id:?} is not in force");
-        Err(StoreError::Damaged(what))
-    }
-
     fn place(
         &self,
         database: &mut dyn Database,
         unit: &EncodedUnit,
         seq: i64,
-        known: &mut KnownBodies,
+        known: &mut KnownRows,
     ) -> Result<Placed> {
         let unit_id = put_unit(database, unit, known)?;
         let order = &unit.order;
@@ -384,7 +391,7 @@ impl SessionRows {
     }
 
     /// Takes a saved working state back. Returns the units that it placed.
-    fn undo_working(&self, database: &mut dyn Database) -> Result<Vec<i64>> {
+    pub(crate) fn undo_working(&self, database: &mut dyn Database) -> Result<Vec<i64>> {
         let newest = self.newest.map_or(0, |(seq, _)| seq);
         let values = [self.session.into(), newest.into(), IN_FORCE.into()];
         let delete = "delete from snapshot where session_id = ?1 and seq > ?2 and working";
@@ -399,7 +406,7 @@ impl SessionRows {
         Ok(units)
     }
 
-    pub(crate) fn drop_working(&self, database: &mut dyn Database) -> Result<()> {
+    fn drop_working(&self, database: &mut dyn Database) -> Result<()> {
         let loose = self.undo_working(database)?;
         garbage::units(database, &loose).map(|_| ())
     }
@@ -453,6 +460,40 @@ impl SessionRows {
         let came = written.came.into_iter();
         self.placed
             .extend(came.map(|placed| (placed.order.id.clone(), placed)));
+    }
+}
+
+/// Ends the placements that commits of some sessions take away.
+fn close_all<'w>(
+    database: &mut dyn Database,
+    all: impl Iterator<Item = (i64, &'w Written)>,
+) -> Result<()> {
+    let update = "update placement set last_seq = ?3 where session_id = ?1 and unit_id = ?2 \
+         and last_seq = ?4 returning unit_id";
+    let (mut values, mut ids): (Vec<Vec<SqlValue<'_>>>, Vec<&str>) = (Vec::new(), Vec::new());
+    for (session, written) in all {
+        let last = written.newest.0 - 1;
+        for placed in &written.gone {
+            values.push(vec![
+                session.into(),
+                placed.unit.into(),
+                last.into(),
+                IN_FORCE.into(),
+            ]);
+            ids.push(&placed.order.id);
+        }
+    }
+    let mut closed = vec![0; ids.len()];
+    database.query_all(update, &values, &mut |at, _| {
+        closed[at] += 1;
+        Ok(())
+    })?;
+    match ids.iter().zip(closed).find(|(_, closed)| *closed != 1) {
+        None => Ok(()),
+        Some((id, _)) => {
+            let what = format!("the placement of {id:?} is not in force");
+            Err(StoreError::Damaged(what))
+        }
     }
 }
 

@@ -67,6 +67,10 @@ impl Store {
     }
 }
 
+/// Sets when a lease runs out, if it is still held.
+const SET: &str =
+    "update lease set expires_at_ns = ?4 where session_id = ?1 and owner = ?2 and fence = ?3";
+
 impl Lease {
     /// No process may hold it at the moment. Runs inside a transaction that writes.
     pub(crate) fn take(
@@ -110,15 +114,38 @@ impl Lease {
         })
     }
 
-    /// A lease that has run out is still good if no process has taken it since. Returns the time.
-    pub(crate) fn renew(&self, database: &mut dyn Database, name: &str) -> Result<i64> {
+    /// Renews leases, each of a session with a name. One that has run out is still good if no process has taken it since.
+    /// Returns the time, and which are held no more. Runs inside a transaction that writes.
+    pub(crate) fn renew_all(
+        database: &mut dyn Database,
+        leases: &[(&Self, &str)],
+    ) -> Result<(i64, Vec<Result<()>>)> {
         let now = database.now_ns()?;
-        let until = now.saturating_add(self.lasts);
-        if self.set(database, until)? {
-            return Ok(now);
+        let values = leases.iter().map(|(lease, _)| {
+            let until = now.saturating_add(lease.lasts);
+            lease.values(until).to_vec()
+        });
+        let values: Vec<Vec<SqlValue<'_>>> = values.collect();
+        let mut held = vec![false; leases.len()];
+        database.query_all(&format!("{SET} returning fence"), &values, &mut |at, _| {
+            held[at] = true;
+            Ok(())
+        })?;
+        let mut renewed = Vec::with_capacity(leases.len());
+        for ((lease, name), held) in leases.iter().zip(held) {
+            renewed.push(if held {
+                Ok(())
+            } else {
+                Err(lease.lost(database, name)?)
+            });
         }
+        Ok((now, renewed))
+    }
+
+    /// Why a lease could not be renewed.
+    fn lost(&self, database: &mut dyn Database, name: &str) -> Result<StoreError> {
         // A session that was deleted has no lease.
-        Err(match held(database, self.session)? {
+        Ok(match held(database, self.session)? {
             Some((holder, _)) => {
                 let what =
                     format!("the lease on the session `{name}` ran out and {holder} has taken it");
@@ -128,16 +155,14 @@ impl Lease {
         })
     }
 
-    /// Sets when the lease runs out. Returns whether it is still held.
-    fn set(&self, database: &mut dyn Database, until: i64) -> Result<bool> {
-        let sql = "update lease set expires_at_ns = ?4 where session_id = ?1 and owner = ?2 and fence = ?3";
+    /// The values of [`SET`].
+    fn values(&self, until: i64) -> [SqlValue<'_>; 4] {
         let owner = SqlValue::Text(&self.owner);
-        let values = [self.session.into(), owner, self.fence.into(), until.into()];
-        Ok(database.execute(sql, &values)? == 1)
+        [self.session.into(), owner, self.fence.into(), until.into()]
     }
 
     pub(crate) fn give_back(&self, database: &mut dyn Database) -> Result<()> {
         // Also by work that is cancelled: others wait for it.
-        cancel::free(|| self.set(database, 0)).map(|_| ())
+        cancel::free(|| database.execute(SET, &self.values(0))).map(|_| ())
     }
 }

@@ -8,7 +8,7 @@ use crate::store::database::sql::{Database, SqlValue, collect, first, int, one_i
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::insert;
 use crate::store::layout::sums::{put_retired, update_session_sum};
-use crate::store::read::catalog::{SessionEntry, touch};
+use crate::store::read::catalog::{SessionEntry, touch_all};
 use crate::store::write::change::IN_FORCE;
 
 impl Beside {
@@ -23,12 +23,30 @@ impl Beside {
     }
 
     pub(crate) fn put(&self, database: &mut dyn Database, session: i64) -> Result<()> {
-        put_retired(database, session, self.retired.iter().map(|id| &**id))?;
-        put_attempts(database, session, self.settled, &self.attempts)?;
-        if let Some(pins) = &self.pins {
-            put_pins(database, session, pins)?;
+        Self::put_all(database, &[(self, session)])
+    }
+
+    /// As [`Self::put`], of several sessions. A server gets a few messages, however many they are.
+    pub(crate) fn put_all(database: &mut dyn Database, all: &[(&Self, i64)]) -> Result<()> {
+        let growing = all
+            .iter()
+            .filter(|(one, _)| one.attempts.len() > one.settled);
+        let from = |settled| SqlValue::Int(i64::try_from(settled).unwrap_or(i64::MAX));
+        let attempts = growing.map(|(one, session)| vec![(*session).into(), from(one.settled)]);
+        let attempts: Vec<Vec<SqlValue<'_>>> = attempts.collect();
+        let delete = "delete from attempt where session_id = ?1 and number >= ?2";
+        database.query_all(delete, &attempts, &mut |_, _| Ok(()))?;
+        let pins = all.iter().filter(|(one, _)| one.pins.is_some());
+        let pins: Vec<Vec<SqlValue<'_>>> = pins.map(|(_, id)| vec![(*id).into()]).collect();
+        let delete = "delete from pin where session_id = ?1";
+        database.query_all(delete, &pins, &mut |_, _| Ok(()))?;
+        for (one, session) in all {
+            put_retired(database, *session, one.retired.iter().map(|id| &**id))?;
+            put_attempts(database, *session, one.settled, &one.attempts)?;
+            put_pins(database, *session, one.pins.iter().flatten())?;
         }
-        touch(database, session, self.runtime.as_deref())
+        let touched = all.iter().map(|(one, id)| (*id, one.runtime.as_deref()));
+        touch_all(database, &touched.collect::<Vec<_>>())
     }
 
     /// How many attempts, with those before, change no more.
@@ -47,7 +65,7 @@ pub(crate) fn settled(database: &mut dyn Database, session: i64) -> Result<usize
     Ok(usize::try_from(running.unwrap_or(0)).unwrap_or(0))
 }
 
-/// Replaces the attempts after the first `settled`.
+/// Adds the attempts after the first `settled`.
 fn put_attempts(
     database: &mut dyn Database,
     session: i64,
@@ -55,10 +73,6 @@ fn put_attempts(
     attempts: &Attempts,
 ) -> Result<()> {
     let from = i64::try_from(settled).unwrap_or(i64::MAX);
-    if attempts.len() > settled {
-        let delete = "delete from attempt where session_id = ?1 and number >= ?2";
-        database.execute(delete, &[session.into(), from.into()])?;
-    }
     for (number, entry) in (from..).zip(attempts.after(settled)) {
         let attempt = &entry.attempt;
         let request = serde_json::to_string(&entry.sent).unwrap_or_default();
@@ -138,8 +152,11 @@ pub(crate) fn pins(database: &mut dyn Database, session: i64) -> Result<Vec<(Str
     })
 }
 
-fn put_pins(database: &mut dyn Database, session: i64, pins: &[(String, String)]) -> Result<()> {
-    database.execute("delete from pin where session_id = ?1", &[session.into()])?;
+fn put_pins<'p>(
+    database: &mut dyn Database,
+    session: i64,
+    pins: impl IntoIterator<Item = &'p (String, String)>,
+) -> Result<()> {
     for (name, id) in pins {
         let values = [
             session.into(),

@@ -1,10 +1,12 @@
 //! A session that is written: its lease, what is in force, and steps that are kept one by one or together.
 
 use crate::engine::Beside;
-use crate::store::database::sql::{Backend, Begin, Database, Savepoint, end_part, transaction};
+use crate::store::database::sql::{Backend, Begin, Database, transaction};
 use crate::store::error::{Result, StoreError};
+use crate::store::layout::rows::KnownRows;
 use crate::store::read::catalog;
 use crate::store::write::change::{SessionRows, SnapshotChange, Written};
+use crate::store::write::garbage;
 use crate::store::write::lease::Lease;
 use crate::store::write::records;
 
@@ -85,25 +87,6 @@ impl SessionWriter {
 }
 
 impl CommitStep {
-    fn write(&mut self, database: &mut dyn Database) -> Result<Option<Written>> {
-        let writer = &self.writer;
-        let now = writer.lease.renew(database, &writer.name)?;
-        if writer.doubtful {
-            writer.check_doubt(database)?;
-            // A working state that was kept after all may have brought others.
-            self.beside.pins.get_or_insert_with(|| writer.pins.clone());
-        }
-        let written = match &self.change {
-            Some(change) => writer.rows.write(database, change, now)?,
-            None => {
-                writer.rows.drop_working(database)?;
-                None
-            }
-        };
-        self.beside.put(database, writer.lease.session)?;
-        Ok(written)
-    }
-
     fn note(&mut self, written: Option<Written>) {
         let writer = &mut self.writer;
         writer.saved = self.change.as_ref().is_some_and(SnapshotChange::is_working);
@@ -116,6 +99,47 @@ impl CommitStep {
             writer.pins.clone_from(pins);
         }
     }
+}
+
+/// Writes all steps, each phase of all of them before the next one: a server gets as many messages for many as for one. A step
+/// whose lease is lost is refused, and nothing of it is written; any other error is one of all steps.
+fn write_all(
+    database: &mut dyn Database,
+    steps: &mut [CommitStep],
+) -> Result<Vec<Result<Option<Written>>>> {
+    let leases = steps.iter().map(|step| &step.writer);
+    let leases: Vec<_> = leases
+        .map(|writer| (&writer.lease, &*writer.name))
+        .collect();
+    let (now, renewed) = Lease::renew_all(database, &leases)?;
+    let held = || renewed.iter().map(Result::is_ok);
+    let mut loose = Vec::new();
+    for (step, _) in steps.iter_mut().zip(held()).filter(|(_, held)| *held) {
+        let writer = &step.writer;
+        if writer.doubtful {
+            writer.check_doubt(database)?;
+            // A working state that was kept after all may have brought others.
+            step.beside.pins.get_or_insert_with(|| writer.pins.clone());
+        }
+        if writer.saved || writer.doubtful {
+            loose.extend(writer.rows.undo_working(database)?);
+        }
+    }
+    let kept = || steps.iter().zip(held()).filter(|(_, held)| *held);
+    let changes = kept().filter_map(|(step, _)| {
+        let change = step.change.as_ref()?;
+        Some((&step.writer.rows, change, now))
+    });
+    let changes: Vec<_> = changes.collect();
+    let made = SessionRows::put_all(database, &changes, &mut KnownRows::default())?;
+    garbage::units(database, &loose)?;
+    let besides = kept().map(|(step, _)| (&step.beside, step.writer.lease.session));
+    Beside::put_all(database, &besides.collect::<Vec<_>>())?;
+    let (mut made, mut written) = (made.into_iter(), Vec::with_capacity(steps.len()));
+    for (step, renewed) in steps.iter().zip(renewed) {
+        written.push(renewed.map(|()| step.change.as_ref().and_then(|_| made.next().flatten())));
+    }
+    Ok(written)
 }
 
 const TRIES: usize = 5;
@@ -164,17 +188,7 @@ fn together(database: &mut dyn Database, steps: &mut [CommitStep]) -> Result<Vec
     let replaces = |step: &CommitStep| step.writer.saved || step.writer.doubtful;
     let alone = steps.iter().any(replaces);
     database.begin(if alone { Begin::Alone } else { Begin::Write })?;
-    let several = steps.len() > 1;
-    let parts = steps.iter_mut().map(|step| {
-        if !several {
-            return Ok(step.write(database));
-        }
-        database.savepoint(Savepoint::Set)?;
-        let done = step.write(database);
-        end_part(database, done)
-    });
-    let written: Result<Vec<_>> = parts.collect();
-    let written = written.inspect_err(|_| database.rollback())?;
+    let written = write_all(database, steps).inspect_err(|_| database.rollback())?;
     if written.iter().all(Result::is_err) {
         database.rollback();
     } else if let Err(error) = database.commit() {
@@ -198,4 +212,49 @@ pub(crate) fn all_fail(steps: usize, error: StoreError) -> Vec<Result<()>> {
     let mut all = vec![Err(error)];
     all.resize_with(steps, || Err(again.0(again.1.clone())));
     all
+}
+
+#[cfg(test)]
+#[cfg(all(unix, feature = "postgres"))]
+mod tests {
+    use crate::Message;
+    use crate::engine::Context;
+    use crate::store::Store;
+    use crate::store::database::postgres_client::ROUND_TRIPS;
+    use crate::store::server::Server;
+
+    /// Round trips of a commit of this many sessions in one transaction.
+    fn round_trips(store: &Store, sessions: usize) -> u64 {
+        let open = |at| store.write(&format!("{sessions} sessions/{at}")).unwrap();
+        let mut contexts: Vec<Context> = (0..sessions).map(open).collect();
+        let mut counted = 0;
+        // The statements of the first ones are not known to the server yet, and their sessions have no unit that ends.
+        for round in 0..3 {
+            for (at, context) in contexts.iter_mut().enumerate() {
+                let said = format!("the question {round} of {at}");
+                context.append(Message::user(&said)).unwrap();
+                context.reply(Message::assistant("the answer")).unwrap();
+            }
+            let before = ROUND_TRIPS.get();
+            for done in store.commit_all(&mut contexts) {
+                done.unwrap();
+            }
+            counted = ROUND_TRIPS.get() - before;
+        }
+        counted
+    }
+
+    #[test]
+    fn as_many_round_trips_for_many_sessions_as_for_one() {
+        let server = match Server::start() {
+            Ok(server) => server,
+            Err(why) => return println!("SKIPPED: {why}"),
+        };
+        let store = Store::connect(&server.url("trips")).unwrap();
+        let counted = [1, 2, 8, 32].map(|sessions| round_trips(&store, sessions));
+        println!("round trips of 1, 2, 8 and 32 sessions: {counted:?}");
+        // To begin, the time, leases, units that end, contents, units, the rest, sums twice, to commit.
+        assert!(counted.iter().all(|trips| *trips <= 10), "{counted:?}");
+        assert!(store.verify().unwrap().is_empty());
+    }
 }
