@@ -74,6 +74,18 @@ pub struct SnapshotPart {
 }
 
 impl SnapshotPart {
+    /// Every unit.
+    #[cfg(feature = "store")]
+    pub(crate) fn whole() -> Self {
+        Self {
+            sys: true,
+            head: true,
+            turns: u64::MAX,
+            rest: true,
+            ids: None,
+        }
+    }
+
     /// The units that a node with one of these ids is in.
     pub fn of_ids(ids: Vec<Box<str>>) -> Self {
         Self {

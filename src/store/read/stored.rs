@@ -240,17 +240,30 @@ impl Stored {
         Ok((places, outline))
     }
 
-    /// The snapshots at some seqs, at least one.
+    /// The snapshots at some seqs, at least one: of the newest alone, what is in force is read, and of others the placements
+    /// of the whole session. `same` says that the session is as it was when it was opened.
     fn snapshots(
         &self,
         database: &mut dyn Database,
         cache: &mut UnitCache,
-        start: i64,
-        end: i64,
+        (start, end): (i64, i64),
+        same: bool,
     ) -> Result<Vec<Arc<Snapshot>>> {
-        let known = self.check_chain(database)?;
-        let session = self.entry.session;
-        let places = load::places(database, session, (start, end))?;
+        let is_newest = self.entry.seqs.is_none_or(|(_, last)| last <= start);
+        let (known, places) = if same && start == end && is_newest {
+            // What is in force is found without what was.
+            let known = self.check_end(database)?;
+            (
+                known,
+                self.part_places(database, start, &SnapshotPart::whole(), true)?,
+            )
+        } else {
+            let known = self.check_chain(database)?;
+            (
+                known,
+                load::places(database, self.entry.session, (start, end))?,
+            )
+        };
         let read = cache.missing(database, places.iter())?;
         let (mut came, mut gone) = (HashMap::new(), HashMap::new());
         for place in &places {
@@ -326,7 +339,7 @@ impl SnapshotSource for Stored {
         let mut cache = lock(&self.cache);
         let start = self.seq(Position::Committed(wanted.start));
         let end = self.seq(Position::Committed(wanted.end)).saturating_sub(1);
-        self.read(|database, _| self.snapshots(database, &mut cache, start, end))
+        self.read(|database, same| self.snapshots(database, &mut cache, (start, end), same))
     }
 
     fn load_working(&self) -> Result<Arc<Snapshot>, LoadFailure> {
@@ -334,7 +347,9 @@ impl SnapshotSource for Stored {
         let seq = self.seq(Position::Working);
         self.read(|database, same| {
             self.check_same(same, "the working state of ")?;
-            let made = self.snapshots(database, &mut cache, seq, seq)?.pop();
+            let made = self
+                .snapshots(database, &mut cache, (seq, seq), same)?
+                .pop();
             made.ok_or_else(|| self.gone())
         })
     }
