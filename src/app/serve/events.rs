@@ -11,6 +11,7 @@ use crate::app::present::{Exit, Failure};
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::inspect::{Part, Report as _, ReportOptions, StepReport};
+use crate::query::ir::Edition;
 use crate::support::cancel::Cancel;
 use axum::extract::{Request, State};
 use axum::response::IntoResponse as _;
@@ -105,11 +106,12 @@ fn look(app: &App, woken: &mpsc::Receiver<()>) {
 /// Tells the clients of a session that it has grown, and new ones how it is.
 fn session(app: &App, name: &str, seen: &mut SeenSession, is_fresh: bool) -> Result<(), Failure> {
     let is_of = |client: &Client| client.session.as_deref() == Some(name);
+    let engine = app.places.engine(Edition::default())?;
     if let Some(session) = app.places.grown(name, seen)? {
-        let data = newest(&session, name)?;
+        let data = newest(engine, &session, name)?;
         app.hub.send("changed", &data, is_of);
     } else if is_fresh {
-        let data = newest(&*app.places.session(name)?, name)?;
+        let data = newest(engine, &*app.places.session(name)?, name)?;
         app.hub
             .send("changed", &data, |client| client.is_new && is_of(client));
     }
@@ -117,7 +119,7 @@ fn session(app: &App, name: &str, seen: &mut SeenSession, is_fresh: bool) -> Res
 }
 
 /// How many steps a session has, and the newest one.
-fn newest(session: &Session, name: &str) -> Result<String, Failure> {
+fn newest(engine: &Engine, session: &Session, name: &str) -> Result<String, Failure> {
     let history = session.history();
     history.fetch_cycles()?;
     let steps = history.committed().len();
@@ -126,9 +128,7 @@ fn newest(session: &Session, name: &str) -> Result<String, Failure> {
     } else {
         let range = if steps == 1 { "@t0" } else { "@t-1..@t0" };
         let options = ReportOptions::new(Part::default().over(range));
-        StepReport::new(&Engine::new(), session, &options)?
-            .steps
-            .pop()
+        StepReport::new(engine, session, &options)?.steps.pop()
     };
     Ok(json!({"session": name, "steps": steps, "step": step}).to_string())
 }

@@ -98,14 +98,21 @@ struct Ending {
     error: Option<String>,
 }
 
-/// A change: what it does with the context, and the answer. A commit saves by itself.
-type Change = Box<dyn FnOnce(&mut Context) -> Result<Value, Failure> + Send>;
+/// What a request does with the context.
+enum Change {
+    /// An edit, which returns the answer; it is saved after it.
+    Edit(Edit),
+    /// A commit under this policy, which is its own answer, and saves.
+    Commit(Policy),
+}
+
+type Edit = Box<dyn FnOnce(&mut Context) -> Result<Value, Failure> + Send>;
 
 pub(super) async fn append(State(app): State<Arc<App>>, request: Request) -> Answer {
     change(app, request, "append", |body: MessageBody| {
         let message = body.message("user")?;
-        let change = move |context: &mut Context| Ok(json!(context.append(message)?));
-        Ok((Policy::new(), Box::new(change)))
+        let edit = move |context: &mut Context| Ok(json!(context.append(message)?));
+        Ok(Change::Edit(Box::new(edit)))
     })
     .await
 }
@@ -113,23 +120,22 @@ pub(super) async fn append(State(app): State<Arc<App>>, request: Request) -> Ans
 pub(super) async fn reply(State(app): State<Arc<App>>, request: Request) -> Answer {
     change(app, request, "reply", |body: MessageBody| {
         let message = body.message("assistant")?;
-        let change = move |context: &mut Context| Ok(json!(context.reply(message)?));
-        Ok((Policy::new(), Box::new(change)))
+        let edit = move |context: &mut Context| Ok(json!(context.reply(message)?));
+        Ok(Change::Edit(Box::new(edit)))
     })
     .await
 }
 
 pub(super) async fn commit(State(app): State<Arc<App>>, request: Request) -> Answer {
     change(app, request, "commit", |body: CommitBody| {
-        // It has no answer before it is made.
-        Ok((body.policy(), Box::new(|_: &mut Context| Ok(Value::Null))))
+        Ok(Change::Commit(body.policy()))
     })
     .await
 }
 
 pub(super) async fn attempts(State(app): State<Arc<App>>, request: Request) -> Answer {
     change(app, request, "attempts", |body: AttemptBody| {
-        let change: Change = match body {
+        let edit: Edit = match body {
             AttemptBody::Begin(name) => {
                 let provider = Provider::parse(&name);
                 let provider =
@@ -149,7 +155,7 @@ pub(super) async fn attempts(State(app): State<Arc<App>>, request: Request) -> A
                 Ok(json!([id]))
             }),
         };
-        Ok((Policy::new(), change))
+        Ok(Change::Edit(edit))
     })
     .await
 }
@@ -165,7 +171,7 @@ async fn change<B: DeserializeOwned>(
     app: Arc<App>,
     request: Request,
     route: &'static str,
-    change: impl FnOnce(B) -> Result<(Policy, Change), Failure> + Send + 'static,
+    change: impl FnOnce(B) -> Result<Change, Failure> + Send + 'static,
 ) -> Answer {
     let entry = TABLE[2].iter().find(|entry| entry.name == route);
     let entry = entry.ok_or_else(|| Failure::internal("the route is not described"))?;
@@ -195,7 +201,11 @@ async fn change<B: DeserializeOwned>(
             let read: B = read.map_err(|error| {
                 Failure::value(format!("the body cannot be read: {error}")).with_help(&*entry.about)
             })?;
-            let (policy, change) = change(read)?;
+            let change = change(read)?;
+            let policy = match &change {
+                Change::Edit(_) => Policy::new(),
+                Change::Commit(policy) => policy.clone(),
+            };
             let _one = app.writes.lock().unwrap_or_else(PoisonError::into_inner);
             let (store, name) = app.places.stored(arguments.needed("session"))?;
             if !arguments.flag("create") {
@@ -220,23 +230,19 @@ async fn change<B: DeserializeOwned>(
                 return Err(Failure::coded("E_FENCE", Exit::Usage, message)
                     .with_help("read the session, then send the change with the new fence"));
             }
-            let answer = change(&mut context)?;
-            let is_commit = answer.is_null();
-            let answer = if is_commit {
-                String::new()
-            } else {
-                answer.to_string()
-            };
-            context.note_done(DoneRequest {
-                key,
-                hash,
-                answer: answer.clone(),
-            });
-            let answer = if is_commit {
-                json!(context.commit()?).to_string()
-            } else {
-                context.save()?;
-                whole(&context, answer)?
+            let done = |answer| DoneRequest { key, hash, answer };
+            let answer = match change {
+                Change::Edit(edit) => {
+                    let answer = edit(&mut context)?.to_string();
+                    context.note_done(done(answer.clone()));
+                    context.save()?;
+                    whole(&context, answer)?
+                }
+                Change::Commit(_) => {
+                    // The commit is the answer, and notes itself.
+                    context.note_done(done(String::new()));
+                    json!(context.commit()?).to_string()
+                }
             };
             Ok((answer, now, false))
         })
