@@ -119,6 +119,11 @@ impl axum::response::IntoResponse for Refused {
         match status {
             StatusCode::UNAUTHORIZED => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                // Who may not ask keeps no connection.
+                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            StatusCode::FORBIDDEN => {
+                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             StatusCode::TOO_MANY_REQUESTS => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

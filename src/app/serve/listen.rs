@@ -7,18 +7,20 @@ use super::places::Places;
 use super::routes::router;
 use crate::app::present::{Exit, Failure};
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// What a server is to be.
@@ -32,8 +34,11 @@ pub(crate) struct ServeOptions {
     pub(crate) timeout: Duration,
 }
 
-/// The most open connections; others wait to be accepted.
+/// The most open connections. One more takes the place of the oldest on which no request has come yet, or waits.
 const CONNECTIONS: usize = 1024;
+
+/// The files that a server needs open besides its connections, such as those of stores and logs.
+const FILES: u64 = 512;
 
 /// How long a client may take to send the header of a request, also the next one.
 const HEADER_TIME: Duration = Duration::from_secs(10);
@@ -99,8 +104,61 @@ fn hosts(address: SocketAddr, names: &[String]) -> Vec<String> {
     hosts
 }
 
+/// How many connections may be open, of the files that this process may have open.
+fn most_connections() -> usize {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let wanted = CONNECTIONS as u64 + FILES;
+        let limit = getrlimit(Resource::Nofile);
+        let most = limit.maximum.unwrap_or(u64::MAX).min(wanted);
+        let mut now = limit.current.unwrap_or(u64::MAX);
+        if now < most {
+            let raised = Rlimit {
+                current: Some(most),
+                maximum: limit.maximum,
+            };
+            if setrlimit(Resource::Nofile, raised).is_ok() {
+                now = most;
+            }
+        }
+        let files = usize::try_from(now.min(wanted)).unwrap_or(CONNECTIONS);
+        (files * 2 / 3).clamp(1, CONNECTIONS)
+    }
+    #[cfg(not(target_os = "linux"))]
+    CONNECTIONS
+}
+
+/// The connections on which no request has come yet, by their numbers, which grow.
+#[derive(Debug, Default)]
+struct Unasked(Mutex<BTreeMap<u64, Arc<Notify>>>);
+
+impl Unasked {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Notify>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds one. What is returned says when it is to be closed.
+    fn add(&self, number: u64) -> Arc<Notify> {
+        let close = Arc::new(Notify::new());
+        self.all().insert(number, Arc::clone(&close));
+        close
+    }
+
+    fn remove(&self, number: u64) {
+        self.all().remove(&number);
+    }
+
+    fn close_oldest(&self) {
+        if let Some((_, close)) = self.all().pop_first() {
+            close.notify_one();
+        }
+    }
+}
+
 async fn accept(listener: &TcpListener, app: &Arc<App>, stop: &AtomicBool) {
-    let permits = Arc::new(Semaphore::new(CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(most_connections()));
+    let (unasked, mut number) = (Arc::new(Unasked::default()), 0);
     let graceful = GracefulShutdown::new();
     let mut server = http1::Builder::new();
     server
@@ -115,14 +173,10 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, stop: &AtomicBool) {
         }
     });
     loop {
-        let accepted = async {
-            let permit = Arc::clone(&permits).acquire_owned().await;
-            (permit, listener.accept().await)
-        };
-        let (permit, accepted) = tokio::select! {
+        let accepted = tokio::select! {
             biased;
             () = &mut stopped => break,
-            accepted = accepted => accepted,
+            accepted = listener.accept() => accepted,
         };
         let stream = match accepted {
             Ok((stream, _)) => stream,
@@ -133,14 +187,35 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, stop: &AtomicBool) {
                 continue;
             }
         };
+        if permits.available_permits() == 0 {
+            unasked.close_oldest();
+        }
+        let permit = tokio::select! {
+            biased;
+            () = &mut stopped => break,
+            permit = Arc::clone(&permits).acquire_owned() => permit,
+        };
+        number += 1;
+        let close = unasked.add(number);
+        let answering = {
+            let (service, unasked) = (service.clone(), Arc::clone(&unasked));
+            service_fn(move |request| {
+                unasked.remove(number);
+                service.call(request)
+            })
+        };
         let io = TokioIo::new(TimedStream::new(stream));
-        let connection = graceful.watch(server.serve_connection(io, service.clone()));
-        let app = Arc::clone(app);
+        let connection = graceful.watch(server.serve_connection(io, answering));
+        let (app, unasked) = (Arc::clone(app), Arc::clone(&unasked));
         tokio::spawn(async move {
             let _open = app.metrics.connections.enter();
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended");
+            tokio::select! {
+                ended = connection => if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection ended");
+                },
+                () = close.notified() => tracing::debug!("a connection made room for another"),
             }
+            unasked.remove(number);
             drop(permit);
         });
     }

@@ -24,7 +24,7 @@ mod share;
 mod sql;
 mod store;
 mod terminal;
-mod usage;
+pub(crate) mod usage;
 mod write;
 mod wrong;
 
@@ -46,7 +46,7 @@ fn pactql(arguments: &[&str]) -> Ran {
 }
 
 /// The command without the logs of the agents of this machine.
-fn alone(command: &mut Command) -> &mut Command {
+pub(crate) fn alone(command: &mut Command) -> &mut Command {
     for name in [
         "CLAUDE_CONFIG_DIR",
         "CODEX_HOME",

@@ -160,7 +160,7 @@ fn replied(id: &str, model: &str, text: &str, [input, read, written, output]: [u
 
 /// Logs of two agents: a response on two lines, a session that was resumed in another file, a subagent with a file
 /// of its own, days and models that change, an event that comes twice.
-fn logs() -> BTreeMap<String, String> {
+pub(crate) fn logs() -> BTreeMap<String, String> {
     let (opus, haiku) = ("claude-opus-4-5", "claude-haiku-4-5");
     let first = [
         said(

@@ -1,6 +1,6 @@
 //! Who is answered, and how much of what.
 
-use super::{Server, quoted, scratch};
+use super::{Reply, Server, quoted, scratch};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
@@ -283,6 +283,97 @@ fn what_is_too_long_or_too_slow_is_refused() {
         let mut rest = Vec::new();
         assert!(stream.read_to_end(&mut rest).is_ok());
         assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"));
+    }
+}
+
+/// A body that has no end is refused when it is longer than a body may be, and not read on.
+#[test]
+fn a_body_of_a_gigabyte_is_refused_early() {
+    let directory = scratch();
+    let server = Server::start(directory.path(), &["a.db", "--write"]);
+    let head = format!(
+        "POST /api/append?session=runs/chat HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
+         Idempotency-Key: k\r\n",
+        server.host, server.token
+    );
+    let block = vec![b'x'; 1 << 20];
+    for form in ["Content-Length: 1073741824", "Transfer-Encoding: chunked"] {
+        let mut stream = server.connect();
+        let begun = format!("{head}{form}\r\n\r\n");
+        stream.write_all(begun.as_bytes()).expect("a header");
+        let mut write = |bytes: &[u8]| stream.write_all(bytes);
+        let sent = (0..1024).find(|_| {
+            let chunk = if form.starts_with('T') {
+                write(b"100000\r\n")
+                    .and_then(|()| write(&block))
+                    .and_then(|()| write(b"\r\n"))
+            } else {
+                write(&block)
+            };
+            chunk.is_err()
+        });
+        // Some megabytes are on their way before the client notices.
+        assert!(
+            sent.is_some_and(|megabytes| megabytes < 64),
+            "{form}: {sent:?}"
+        );
+        let reply = Reply::read(stream);
+        assert!(matches!(reply.status, 413 | 0), "{form}: {}", reply.head);
+        assert_eq!(server.get("/api/steps?session=runs/chat").status, 200);
+    }
+}
+
+/// As many files as this process may have open, and at most 10,000 connections.
+#[cfg(target_os = "linux")]
+fn most_connections() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(20_000);
+    usize::try_from(files / 2).unwrap_or(10_000).min(10_000)
+}
+
+/// Ten thousand clients that send nothing, or a part of a header, keep nobody from being answered: the oldest make room.
+/// So it is, too, where the server may have fewer files open.
+#[cfg(target_os = "linux")]
+#[test]
+fn ten_thousand_slow_connections_are_closed_for_others() {
+    let directory = scratch();
+    let few_files = || {
+        let mut command = std::process::Command::new("sh");
+        let script = "ulimit -n 256; exec \"$0\" serve logs";
+        command.args(["-c", script, env!("CARGO_BIN_EXE_pactql")]);
+        Server::run(command.current_dir(directory.path()))
+    };
+    let usual = Server::start(directory.path(), &["logs"]);
+    let most = if crate::cases::few() { 2_000 } else { 10_000 };
+    for (server, count) in [(usual, most_connections().min(most)), (few_files(), 1_000)] {
+        let mut slow = Vec::new();
+        for number in 0..count {
+            let mut stream = server.connect();
+            let part = ["", "GET /api", "GET / HTTP/1.1\r\nHost: x\r\n"][number % 3];
+            // It may be closed already.
+            let _ = stream.write_all(part.as_bytes());
+            slow.push(stream);
+            if number % 500 == 499 {
+                let reply = server.get("/api/steps?session=logs/chat.json");
+                assert_eq!(reply.status, 200, "after {number}");
+            }
+        }
+        let metrics = server.get("/metrics").body;
+        let open = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("pactql_http_connections "));
+        let open = open.and_then(|open| open.parse::<usize>().ok());
+        assert!(open.is_some_and(|open| open <= 1_024), "{open:?}");
+        // The first ones were closed long before their time.
+        let mut rest = Vec::new();
+        let _ = slow[0].read_to_end(&mut rest);
+        assert!(rest.is_empty());
     }
 }
 

@@ -100,10 +100,14 @@ impl Reply {
 
 impl Server {
     fn start(directory: &Path, arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_pactql"))
-            .arg("serve")
-            .args(arguments)
-            .current_dir(directory)
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pactql"));
+        command.arg("serve").args(arguments);
+        Self::run(command.current_dir(directory))
+    }
+
+    /// Starts a command that serves.
+    fn run(command: &mut Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -327,7 +331,7 @@ fn runs_are_compared_and_logs_are_listed() {
         let part = server.get(&path).json();
         parts.extend(part["sessions"].as_array().expect("a list").iter().cloned());
         match part["next"].as_str() {
-            Some(next) => path = format!("/api/sessions?limit=1&cursor={next}"),
+            Some(next) => path = format!("/api/sessions?limit=1&cursor={}", quoted(next)),
             None => break,
         }
     }
@@ -351,6 +355,125 @@ fn runs_are_compared_and_logs_are_listed() {
     assert_eq!(steps()["steps"].as_array().map(Vec::len), Some(1));
     fs::write(&place, &lines).expect("a file");
     assert_eq!(steps()["steps"].as_array().map(Vec::len), Some(6));
+}
+
+/// A list of two stores and a log, asked for in parts of any size, and for words.
+#[test]
+fn a_list_in_parts_is_the_list() {
+    let directory = scratch();
+    let place = directory.path();
+    let chat = fs::read_to_string(place.join("logs/chat.json")).expect("a log");
+    for (number, (store, name)) in [
+        ("a.db", "runs/b"),
+        ("a.db", "x y"),
+        ("a.db", "runs/é"),
+        ("b.db", "runs/a"),
+        ("b.db", "z"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        // Another log for each: one log has one place in a store.
+        let log = format!("{number}.json");
+        fs::write(place.join(&log), &chat).expect("a log");
+        let into = format!("{store}#{name}");
+        let (exit, _) = pactql(place, &["import", &log, "-o", &into]);
+        assert_eq!(exit, Some(0));
+    }
+    for (words, count) in [
+        (&["a.db", "b.db", "logs"][..], 8),
+        (&["a.db"], 4),
+        (&["a.db#runs/*", "b.db#*a*"], 4),
+        (&["a.db#x*", "b.db#none", "logs/chat.json"], 2),
+    ] {
+        let server = Server::start(place, words);
+        for search in ["", "chat", "runs", "none at all"] {
+            let path = format!("/api/sessions?search={}", quoted(search));
+            let whole = server.get(&path).json();
+            let rows = whole["sessions"].as_array().expect("a list");
+            assert_eq!(whole["total"], count, "{words:?}");
+            if search.is_empty() {
+                assert_eq!(rows.len(), count, "{words:?}");
+            }
+            for limit in 1..=count {
+                let (mut parts, mut next) = (Vec::new(), None);
+                loop {
+                    let from = next.map(|next: String| format!("&cursor={}", quoted(&next)));
+                    let from = from.unwrap_or_default();
+                    let part = server.get(&format!("{path}&limit={limit}{from}")).json();
+                    let some = part["sessions"].as_array().expect("a list");
+                    assert!(some.len() <= limit);
+                    parts.extend(some.iter().cloned());
+                    next = part["next"].as_str().map(str::to_owned);
+                    if next.is_none() {
+                        break;
+                    }
+                    assert!(!some.is_empty(), "{words:?} {search} {limit}");
+                }
+                assert_eq!(&parts, rows, "{words:?} {search} {limit}");
+            }
+        }
+        for cursor in ["x", "#", "-1", "1e3", "x#a"] {
+            let reply = server.get(&format!("/api/sessions?cursor={}", quoted(cursor)));
+            assert_eq!(reply.status, 400, "{cursor}");
+        }
+        // Beyond the end there is nothing.
+        let reply = server.get("/api/sessions?cursor=99%23").json();
+        assert_eq!(reply["next"], Value::Null);
+    }
+}
+
+/// The page of the logs of this machine's agents, without a word and without a browser.
+#[cfg(unix)]
+#[test]
+fn the_machine_is_viewed() {
+    let directory = scratch();
+    let home = directory.path().join("home");
+    for (name, text) in crate::cli::usage::logs() {
+        let name = match name.split_once('/') {
+            Some(("claude", rest)) => format!(".claude/projects/{rest}"),
+            Some(("codex", rest)) => format!(".codex/sessions/{rest}"),
+            _ => name,
+        };
+        let path = home.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a log");
+    }
+    let machine = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pactql"));
+        crate::cli::alone(&mut command)
+            .args(arguments)
+            .env("HOME", &home)
+            .current_dir(directory.path());
+        command
+    };
+    let mut server = Server::run(&mut machine(&["view", "--no-open"]));
+    let page = server.send("GET", &format!("/?token={}", server.token), &[], "");
+    assert_eq!(page.status, 303);
+    let list = server.get("/api/sessions").json();
+    let rows = list["sessions"].as_array().expect("a list");
+    let agents = |agent: &str| rows.iter().filter(|row| row["agent"] == agent).count();
+    assert!(agents("claude-code") > 0, "{list}");
+    assert!(agents("codex") > 0, "{list}");
+    // Each is one that is answered for.
+    for row in rows {
+        let name = row["name"].as_str().expect("a name");
+        let steps = server.get(&format!("/api/steps?session={}", quoted(name)));
+        assert_eq!(steps.status, 200, "{name}: {}", steps.body);
+    }
+    let ran = machine(&["sessions", "-n", "99", "--color", "never"]).output();
+    let printed = String::from_utf8(ran.expect("the program runs").stdout).expect("text");
+    let shown = rows.iter().filter_map(|row| row["name"].as_str());
+    let shown = shown.filter(|name| printed.contains(name)).count();
+    assert!(shown > 1, "{printed}");
+    assert_eq!(server.stop("-INT"), Some(0));
+    // Of one log, the same answers as `serve`.
+    let log = "logs/chat.json";
+    let viewed = Server::run(&mut machine(&["view", log, "--no-open"]));
+    let served = Server::start(directory.path(), &[log]);
+    for path in ["/api/sessions", "/api/steps?session=logs/chat.json"] {
+        assert_eq!(viewed.get(path).body, served.get(path).body, "{path}");
+    }
 }
 
 #[test]
@@ -418,6 +541,51 @@ fn the_openapi_document_is_committed() {
     let directory = scratch();
     let server = Server::start(directory.path(), &["logs"]);
     assert_eq!(server.get("/api/openapi.json").body, printed);
+}
+
+/// Memory is that of what is kept: asking for the same sessions again takes no more.
+#[cfg(target_os = "linux")]
+#[test]
+fn requests_again_take_no_memory() {
+    let directory = scratch();
+    let place = directory.path();
+    let text = fs::read_to_string(place.join("outside.jsonl")).expect("a session");
+    let runs = place.join("runs");
+    fs::create_dir(&runs).expect("a folder");
+    for number in 0..60 {
+        let run = text.replace("Anna", &format!("Anna {number}"));
+        let run = format!("{run}{}", "\n".repeat(number));
+        fs::write(runs.join(format!("{number}.jsonl")), run).expect("a session");
+    }
+    assert_eq!(
+        pactql(place, &["import", "runs", "-o", "many.db"]).0,
+        Some(0)
+    );
+    let server = Server::start(place, &["many.db"]);
+    let list = server.get("/api/sessions?limit=1000").json();
+    let rows = list["sessions"].as_array().expect("a list");
+    assert_eq!(rows.len(), 60);
+    let held = || {
+        let status = format!("/proc/{}/status", server.child.id());
+        let status = fs::read_to_string(status).expect("the state of the process");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        kilobytes.unwrap_or(u64::MAX)
+    };
+    let mut after = Vec::new();
+    for _ in 0..4 {
+        for row in rows {
+            let session = quoted(row["name"].as_str().expect("a name"));
+            for route in ["steps", "show", "tokens", "prefix"] {
+                let reply = server.get(&format!("/api/{route}?session={session}&over=@history"));
+                assert_eq!(reply.status, 200, "{route}: {}", reply.body);
+            }
+        }
+        server.get("/api/sessions?limit=1000");
+        after.push(held());
+    }
+    println!("kilobytes after each round: {after:?}");
+    assert!(after[3] < after[1] + after[1] / 10, "{after:?}");
 }
 
 #[test]
