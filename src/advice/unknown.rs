@@ -59,6 +59,16 @@ const FAILED: [(&str, &str); 12] = [
     ("ok", "false"),
 ];
 
+/// The attribute that says it here.
+const IS_ERROR: &str = "data_is_error";
+
+fn is_failed(name: &str, value: &str) -> bool {
+    let is = |(known, failed): &(&str, &str)| {
+        known.eq_ignore_ascii_case(name) && failed.eq_ignore_ascii_case(value)
+    };
+    FAILED.iter().any(is)
+}
+
 /// Roles and kinds in chat formats, and in documents.
 const VALUES: [(&str, &str); 12] = [
     ("human", "user"),
@@ -132,7 +142,15 @@ impl Unknown<'_> {
             }
             let value = text_of(operand).filter(|_| *op == CompareOp::Eq);
             let failed = value.and_then(|value| self.failed(name, value));
-            return Some(failed.unwrap_or_else(|| self.unknown_name(name)));
+            return Some(failed.unwrap_or_else(|| match value {
+                // Also where no call failed: it is the word to ask with.
+                Some(value) if is_failed(name, value) => EmptyReason::UnknownAttribute {
+                    name: name.to_string(),
+                    nearest: Some(IS_ERROR.to_owned()),
+                    here: Vec::new(),
+                },
+                _ => self.unknown_name(name),
+            }));
         }
         let wanted: Vec<&str> = match (op, operand) {
             (CompareOp::Eq, Operand::Literal(Literal::Text(text))) => vec![text],
@@ -205,14 +223,11 @@ impl Unknown<'_> {
 
     /// The test for failed calls, where `name` and `value` are one in another format.
     fn failed(&self, name: &str, value: &str) -> Option<EmptyReason> {
-        let is = |(known, failed): &(&str, &str)| {
-            known.eq_ignore_ascii_case(name) && failed.eq_ignore_ascii_case(value)
-        };
-        let found = FAILED.iter().any(is) && self.here.has_name("data_is_error");
+        let found = is_failed(name, value) && self.here.has_name(IS_ERROR);
         found.then(|| EmptyReason::UnknownValue {
             attribute: name.to_owned(),
             value: value.to_owned(),
-            instead: Some("[data_is_error=true]".to_owned()),
+            instead: Some(format!("[{IS_ERROR}=true]")),
             here: Vec::new(),
         })
     }
