@@ -262,6 +262,32 @@ const TASKS: &[(&str, &str, &str)] = &[
         "@c2 to @c8",
     ),
     ("the step that sent most", "--sort counted -n 1", "@c7"),
+    ("the slowest step", "--sort duration -n 1", "@c1"),
+    (
+        "turns in which a tool failed",
+        "\"@t0 .mt:has([data_is_error=true]) .cb\"",
+        "String to replace not found",
+    ),
+    (
+        "calls that were never answered",
+        ":not(:has-result)",
+        "git push",
+    ),
+    (
+        "old and large results",
+        "[tokens>2000]",
+        "running 216 tests",
+    ),
+    (
+        "where the user corrected an edit",
+        ":after(.cb[kind='call'][data_call_name~'Edit|Write'], within=1)",
+        "public names must stay",
+    ),
+    (
+        "documents behind a wrong answer",
+        "^root:has([content~'Found it'][age=0])",
+        "transport damage",
+    ),
     (
         "tools that were never called",
         "tokens --unused",
@@ -289,4 +315,16 @@ fn the_cookbook_answers_what_people_want_to_know() {
         assert!(answered, "{task}: {command}: {answer}");
     }
     assert!(TASKS.len() >= 20);
+    let (_, twelve) = text
+        .split_once("\n## Twelve questions")
+        .expect("the section");
+    let twelve = twelve.split("\n## ").next().expect("the section");
+    let questions: Vec<&str> = twelve.split("\n**").skip(1).collect();
+    assert_eq!(questions.len(), 12);
+    for question in questions {
+        assert!(
+            question.contains("```console\n$ pactql") || question.contains("\n$ pactql"),
+            "{question}"
+        );
+    }
 }

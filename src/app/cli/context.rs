@@ -26,7 +26,7 @@ pub(super) struct ContextArgs {
 
 #[derive(Subcommand, Debug)]
 enum ContextCommand {
-    /// Build a cache of the `.md` files below a directory.
+    /// How is a cache of documents made? Of the `.md` files below a directory.
     ///
     /// The id of a document is its path below the directory in lower case, with forward slashes.
     Build {
@@ -40,7 +40,7 @@ enum ContextCommand {
         #[arg(long)]
         force: bool,
     },
-    /// Choose documents of a cache for a query. Prints JSON, with `--format pretty` indented.
+    /// Which documents of a cache answer a query? Prints JSON, with `--format pretty` indented.
     Resolve {
         /// The directory of the cache.
         #[arg(long, value_name = "DIR")]
@@ -52,13 +52,13 @@ enum ContextCommand {
         #[arg(long, value_name = "N", allow_hyphen_values = true)]
         budget: u64,
     },
-    /// Print the version of a cache, its documents, its bytes, and whether it is valid.
+    /// What is in a cache? Its version, documents and bytes, and whether it is valid.
     Inspect {
         /// The directory of the cache.
         #[arg(long, value_name = "DIR")]
         cache: PathBuf,
     },
-    /// Check a cache and list everything that is wrong with it.
+    /// Is a cache intact? Lists everything that is wrong with it.
     Verify {
         /// The directory of the cache.
         #[arg(long, value_name = "DIR")]
@@ -128,7 +128,7 @@ impl RunCommand for ContextArgs {
     }
 }
 
-/// Serve caches and sessions to agents over the Model Context Protocol.
+/// How do agents ask sessions? Serves caches and sessions over the Model Context Protocol.
 ///
 /// The server speaks on standard input and output and ends when either ends. Its tools are
 /// context_resolve, context_list_caches and context_inspect_cache for caches, and pact_select, pact_show,

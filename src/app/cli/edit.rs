@@ -28,7 +28,7 @@ pub(super) struct EditArgs {
 
 #[derive(Subcommand, Debug)]
 enum EditCommand {
-    /// Make a new session, which has the regions only: a file, or `STORE#name`.
+    /// How is a session begun? Makes one, which has the regions only: a file, or `STORE#name`.
     ///
     /// What exists is left as it is; a store that is missing is made. Prints nothing.
     New {
@@ -37,7 +37,7 @@ enum EditCommand {
         #[command(flatten)]
         how: HowArgs,
     },
-    /// Add a node, and all below it, to the turn in progress or anywhere outside sealed cores.
+    /// How is a node added? With all below it, to the turn in progress or anywhere outside sealed cores.
     ///
     /// Prints the id.
     Add {
@@ -49,7 +49,7 @@ enum EditCommand {
         #[command(flatten)]
         node: NodeArgs,
     },
-    /// Change fields of nodes.
+    /// How are fields of nodes changed?
     ///
     /// FIELDS is one JSON object, or `name=value` words: a value that is JSON is that, another one is a text.
     /// `null` takes a field away. Nodes of the turn in progress may get nearly everything; committed ones
@@ -61,12 +61,12 @@ enum EditCommand {
         #[arg(required = true)]
         fields: Vec<String>,
     },
-    /// Remove nodes with all below them.
+    /// How are nodes removed, with all below them?
     ///
     /// Sealed turns and what is in their cores stay: `compact` takes those. Prints the ids of the topmost
     /// nodes that went.
     Remove(MatchedArgs),
-    /// Move nodes with all below them.
+    /// How are nodes moved, with all below them?
     ///
     /// Nodes of the turn in progress keep their ids. A committed node may only change its region, and gets a
     /// successor with another id there. Prints the ids after the move.
@@ -77,17 +77,17 @@ enum EditCommand {
         #[arg(allow_hyphen_values = true)]
         position: String,
     },
-    /// Put a node in the place of another, with its offset, its time and, unless NODE has one, its key.
+    /// How is a node replaced? The new one gets its offset, its time and, unless NODE has one, its key.
     ///
     /// The old node goes with all below it; the new one has an id of its own, which is printed.
     Replace(PutArgs),
-    /// Have the next commit take nodes, and put a summary where the first of them was.
+    /// How are nodes compacted? The next commit takes them, and a summary is where the first of them was.
     ///
     /// Takes whole turns and blocks of sealed cores, too. Prints the id of the summary. Until the commit
     /// nothing changes; `discard` takes the note back.
     Compact(PutArgs),
     Commit(CommitArgs),
-    /// Drop every change since the last commit.
+    /// How is every change since the last commit taken back?
     ///
     /// Attempts stay, and so do the references to nodes that are left. Prints nothing.
     Discard(WriteArgs),
@@ -189,7 +189,7 @@ fn make(file: &str, how: &HowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Commit the cycle in progress.
+/// How is the cycle in progress committed?
 ///
 /// In this order: nodes whose ttl has run out go, then what `compact` noted, then what the limits ask
 /// for; the turn in progress is sealed as a turn of `^seq`, and the snapshot is written. Prints what
@@ -287,7 +287,7 @@ fn text(report: &Committed) -> String {
     text
 }
 
-/// Begin another session at a snapshot of this one.
+/// How does another session begin at a snapshot of this one?
 ///
 /// The new session has the snapshots up to there, and those attempts; for `working` also the working
 /// state. References stay with this session. Within one store nothing is copied. Prints nothing.
@@ -343,7 +343,7 @@ impl Fork {
     }
 }
 
-/// List, add or drop references, which keep nodes.
+/// Which nodes do references keep? Lists, adds or drops references.
 ///
 /// A reference has a name, and pins one node: it does not expire, is not pruned, and cannot be removed,
 /// nor can a node above it. `add` replaces a reference of the same name, and prints
@@ -413,7 +413,7 @@ impl Refs {
     }
 }
 
-/// List the provider calls of a session, newest first; begin one, or end it.
+/// Which provider calls did a session make? Lists them, newest first; begins one, or ends it.
 ///
 /// `begin --as PROVIDER` prints the request to send, and keeps what it had. `end` says how it went:
 /// completed, or --canceled, or --error TEXT. A cycle may have several. Attempts are part of no

@@ -52,24 +52,29 @@ use typed::{asks_for, help_color, words};
 
 const EXAMPLES: &str = include_str!("examples.txt");
 
-/// Adds to each command below one its examples, to a group the first of them.
-fn with_examples(command: clap::Command, path: &str) -> clap::Command {
+/// Adds to each command below one its examples, to a group the first of them. An example is a line, and the part of it
+/// from the name of the program.
+fn with_examples(command: clap::Command, path: &str, all: &[(&str, &str)]) -> clap::Command {
     let is_group = command.has_subcommands();
-    let own = EXAMPLES.lines().filter(|line| line.contains(path));
+    let is_own = |line: &str| line.starts_with(path) || line == path.trim_end();
+    let own = all.iter().filter(|(_, line)| is_own(line));
     let own: String = own
         .take(if is_group { 3 } else { usize::MAX })
-        .map(|line| format!("\n  {line}"))
+        .map(|(line, _)| format!("\n  {line}"))
         .collect();
     command
         .mut_subcommands(|command| {
             let path = format!("{path}{} ", command.get_name());
-            with_examples(command, &path)
+            with_examples(command, &path, all)
         })
         .after_help(format!("Examples:{own}"))
 }
 
 fn program() -> clap::Command {
-    with_examples(Cli::command(), "pactql ").color(help_color())
+    let lines = EXAMPLES.lines();
+    let lines = lines.filter_map(|line| Some((line, &line[line.find("pactql ")?..])));
+    let lines: Vec<(&str, &str)> = lines.collect();
+    with_examples(Cli::command(), "pactql ", &lines).color(help_color())
 }
 
 /// The first screen of `pactql --help`, and what is below it. A test compares it with the commands.

@@ -29,7 +29,7 @@ pub(super) struct StoreArgs {
 
 #[derive(Subcommand, Debug)]
 enum StoreCommand {
-    /// Give a session another name.
+    /// How does a session get another name?
     ///
     /// Forks of it keep their parent. Prints nothing.
     Rename {
@@ -40,7 +40,7 @@ enum StoreCommand {
         #[command(flatten)]
         wait: Wait,
     },
-    /// Delete a session, with all its snapshots.
+    /// How is a session deleted, with all its snapshots?
     ///
     /// Without `--yes` nothing is deleted, and the message says what would go. Forks of the session stay
     /// whole. Prints nothing.
@@ -55,7 +55,7 @@ enum StoreCommand {
     },
     Prune(Prune),
     Erase(Erase),
-    /// Copy a store to a new SQLite file, as it is at one moment, while others write.
+    /// How is a store copied? To a new SQLite file, as it is at one moment, while others write.
     ///
     /// A file that exists is never replaced. Prints nothing.
     Backup {
@@ -65,7 +65,8 @@ enum StoreCommand {
         #[arg(short, long, value_name = "FILE", required = true)]
         output: String,
     },
-    /// Make the text index that `grep` and patterns of selectors use, or bring it up to date.
+    /// How do searches of a store get fast? Makes the text index that `grep` and patterns of selectors use, or brings it up
+    /// to date.
     ///
     /// With it, `pactql grep` of the store, and `pactql select` with `[content~…]`, open only the sessions that may have a
     /// match, and answer the same.
@@ -78,14 +79,14 @@ enum StoreCommand {
         #[arg(long)]
         drop: bool,
     },
-    /// Give free space back, and make what was removed unreadable in the file.
+    /// How is the file of a store made small? Gives free space back, and makes what was removed unreadable.
     ///
     /// `delete`, `prune` and `erase` do the second unless another program reads the store then. Prints nothing.
     Vacuum {
         /// The store, such as `agents.db`.
         store: String,
     },
-    /// Copy the sessions of a damaged store that are intact to a new one.
+    /// What can be saved of a damaged store? Copies the sessions that are intact to a new one.
     ///
     /// The others are listed with what is wrong, and end with exit code 5. References and unfinished writing are not
     /// copied. A file that exists is never replaced.
@@ -271,7 +272,7 @@ fn index(name: &str, drop: bool, with: &Invocation) -> Result<Exit, Failure> {
     })
 }
 
-/// Take the contents of nodes out of every snapshot of a session.
+/// How is a text taken out of a session? Removes the contents of nodes from every snapshot.
 ///
 /// Their contents read `[erased]` from then on, and their custom attributes are gone; the calls of models,
 /// which had the texts, go too. The chain of hashes says that this was done, and still verifies. Prints
@@ -354,7 +355,7 @@ impl Erase {
     }
 }
 
-/// Remove the oldest snapshots of the sessions of a store.
+/// How are the oldest snapshots of the sessions of a store removed?
 ///
 /// `--keep` leaves the newest N of each session, `--older-than` those that are younger; with both a
 /// snapshot goes if neither keeps it. The newest snapshot of a session always stays. What stays answers as
@@ -444,7 +445,7 @@ impl Prune {
     }
 }
 
-/// Copy the commits of a store to Parquet files, and later what is new.
+/// How do other tools read a store? Copies its commits to Parquet files, and later what is new.
 ///
 /// Nothing of working states is written. To a directory that has a copy, what is new is added; `pactql import
 /// DIR -o STORE` brings the sessions of a copy into a store.

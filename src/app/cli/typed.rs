@@ -79,7 +79,7 @@ pub(super) fn with_command(arguments: &[OsString], program: fn() -> Command) -> 
         [] => "sessions",
         [json] if json == "--json" => "sessions",
         [path, rest @ ..]
-            if path != "-"
+            if !path.starts_with('-')
                 && exists(path)
                 && program().find_subcommand(&**path).is_none()
                 && !rest.iter().any(|word| is_selector(word)) =>

@@ -25,6 +25,7 @@ mod sql;
 mod store;
 mod terminal;
 pub(crate) mod usage;
+mod walk;
 mod write;
 mod wrong;
 
@@ -137,103 +138,6 @@ impl Drop for Scratch {
 /// The fixtures.
 const AGENT: &str = "fixtures/support-agent.jsonl";
 const CHAT: &str = "fixtures/chat.openai.json";
-
-#[test]
-fn every_command_has_help_with_examples() {
-    let help = answer(&["--help"]);
-    assert!(help.contains("Exit codes"), "{help}");
-    // The first screen of a terminal of 80 columns and 24 lines has every command, in groups.
-    let screen: Vec<&str> = help.lines().take(24).collect();
-    assert!(
-        screen.iter().all(|line| line.chars().count() <= 80),
-        "{help}"
-    );
-    let named: Vec<&str> = screen
-        .iter()
-        .flat_map(|line| line.split([' ', ',']))
-        .collect();
-    let groups = [
-        ("Look", &["show", "steps", "diff", "blame", "view"][..]),
-        (
-            "Search",
-            &["select", "grep", "top", "explain", "sql", "fields"],
-        ),
-        ("Measure", &["tokens", "prefix", "bench"]),
-        ("Check", &["assert", "verify"]),
-        ("Move", &["import", "export", "render", "share"]),
-        ("Keep", &["sessions", "store", "edit"]),
-        ("More", &["context", "fmt", "completions", "man", "serve"]),
-    ];
-    for (group, commands) in groups {
-        for word in std::iter::once(&group).chain(commands) {
-            assert!(named.contains(word), "{word}");
-        }
-        for command in commands {
-            let help = answer(&[command, "--help"]);
-            assert!(help.contains("Examples:\n  pactql "), "{help}");
-        }
-    }
-    let of_group = |group: &str| -> Vec<String> {
-        let help = answer(&[group, "--help"]);
-        let (_, commands) = help.split_once("Commands:\n").expect("a group");
-        let (commands, _) = commands.split_once("\n\n").expect("a list");
-        let names = commands.lines().filter_map(|line| line.strip_prefix("  "));
-        let names = names.filter_map(|line| line.split(' ').next());
-        let names = names.filter(|name| !["", "help"].contains(name));
-        names.map(str::to_owned).collect()
-    };
-    for group in ["store", "edit"] {
-        for command in of_group(group) {
-            assert!(named.contains(&&*command), "{command}");
-            let help = answer(&[group, &command, "--help"]);
-            assert!(help.contains("Examples:\n  pactql "), "{help}");
-        }
-    }
-    assert_eq!(
-        answer(&["--version"]),
-        concat!("pactql ", env!("CARGO_PKG_VERSION"), "\n")
-    );
-    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        assert!(answer(&["completions", shell]).contains("pactql"));
-    }
-    for page in [
-        &["man"][..],
-        &["man", "select"],
-        &["man", "context", "resolve"],
-    ] {
-        let title = page.join("-").replace("man", "pactql");
-        let start = format!(".TH {title} 1");
-        assert!(answer(page).contains(&start), "{title}");
-    }
-}
-
-/// Each example of a help is a command line that is understood.
-#[test]
-fn examples_are_understood() {
-    let examples = include_str!("../../../src/app/cli/examples.txt");
-    for line in examples.lines() {
-        let at = line.find("pactql ").expect("a command");
-        let line = &line[at..];
-        // What a pipe or a file gets is no matter here.
-        let quoted = line.rfind(['"', '\'']).unwrap_or(0);
-        let end = [" > ", " | "]
-            .iter()
-            .filter_map(|sign| line[quoted..].find(sign));
-        let line = &line[..end.min().map_or(line.len(), |end| quoted + end)];
-        let script = format!("pactql() {{ \"$PACTQL\" \"$@\" --help; }}; {line}");
-        let ran = Command::new("sh")
-            .args(["-c", &script])
-            .env("PACTQL", env!("CARGO_BIN_EXE_pactql"))
-            .output()
-            .expect("the shell starts");
-        assert!(
-            ran.status.success(),
-            "{line}: {}",
-            String::from_utf8_lossy(&ran.stderr)
-        );
-    }
-    assert!(examples.lines().count() > 70);
-}
 
 #[test]
 fn a_closed_pipe_ends_quietly() {
