@@ -16,6 +16,7 @@ use crate::render::Provider;
 use crate::support::diag::Error;
 use crate::support::macros::setters;
 use crate::support::table::Paint;
+use crate::support::text::printable;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -141,13 +142,23 @@ impl ReportOptions {
     }
 }
 
-/// Why there is no price: of which model, and in which table.
-pub(super) fn no_price(model: Option<&str>, date: &str) -> String {
-    match model {
-        Some(model) => {
-            let model = crate::support::text::printable(model);
-            format!("no cost: the prices of {date} have no model `{model}`; see --prices\n")
+/// Why there is no price: of which models, and in which table. Empty without models.
+pub(super) fn no_price<'a>(
+    models: impl IntoIterator<Item = Option<&'a str>>,
+    date: &str,
+) -> String {
+    let mut text = String::new();
+    let mut named = Vec::new();
+    for model in models {
+        match model {
+            Some(model) => named.push(format!("`{}`", printable(model))),
+            None => text.push_str("no cost: the session names no model\n"),
         }
-        None => "no cost: the session names no model\n".to_owned(),
     }
+    if !named.is_empty() {
+        let models = if named.len() > 1 { "models" } else { "model" };
+        let named = named.join(", ");
+        text += &format!("no cost: the prices of {date} have no {models} {named}; see --prices\n");
+    }
+    text
 }

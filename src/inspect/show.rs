@@ -15,7 +15,7 @@ use crate::render::{compact, parameters_of};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Tint};
-use crate::support::text::{counted, escaped, printable};
+use crate::support::text::{amount, counted, escaped, printable};
 use crate::tree::NodeClass;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -259,7 +259,7 @@ fn title(shown: &Shown) -> String {
         ("cached", shown.call.cached_tokens),
         ("replied", shown.call.output_tokens),
     ] {
-        words.extend(count.map(|count| format!("{name} {count}")));
+        words.extend(count.map(|count| format!("{name} {}", amount(count))));
     }
     words.join(", ")
 }

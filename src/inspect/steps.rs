@@ -14,7 +14,7 @@ use crate::support::diag::Error;
 use crate::support::table::{Paint, TableCell, TextTable, Tint};
 use crate::support::text::{amount, clean, printable};
 use crate::tree::NodeClass;
-use crate::tree::timestamp::nanos_of_rfc3339;
+use crate::tree::timestamp::{millis, nanos_of_rfc3339};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -236,8 +236,13 @@ pub(super) fn newest(snapshot: &Snapshot) -> impl Iterator<Item = NodeRef<'_>> {
         .filter(|node| node.class() == NodeClass::Block)
 }
 
-/// The time of a snapshot: that of its reply, or else of its newest block.
+/// The time of a snapshot to the millisecond: that of its reply, or else of its newest block.
 pub(crate) fn time_of(snapshot: &Snapshot) -> Option<String> {
+    exact_time_of(snapshot).map(|time| millis(&time))
+}
+
+/// The same as it is stored.
+pub(super) fn exact_time_of(snapshot: &Snapshot) -> Option<String> {
     last_time(snapshot, |is_reply| is_reply).or_else(|| last_time(snapshot, |is_reply| !is_reply))
 }
 
@@ -258,7 +263,7 @@ fn duration_ms(snapshot: &Snapshot) -> Option<u64> {
 
 /// From the time of a snapshot to the newest input of the request of the next one, in milliseconds.
 pub(super) fn gap_ms(before: &Snapshot, snapshot: &Snapshot) -> Option<u64> {
-    between(time_of(before), asked(snapshot))
+    between(exact_time_of(before), asked(snapshot))
 }
 
 fn asked(snapshot: &Snapshot) -> Option<String> {
@@ -333,9 +338,7 @@ const COLUMNS: &str =
     "cycle,time,duration,gap,tokens,counted,cached,reply,blocks,prefix,what happened";
 
 fn row(step: &Step, day: Option<&str>, model: Option<&str>) -> [TableCell; 11] {
-    let number = |count: Option<u64>| {
-        TableCell::from(count.map_or_else(String::new, |count| count.to_string()))
-    };
+    let number = |count: Option<u64>| TableCell::from(count.map_or_else(String::new, amount));
     let mut happened: Vec<String> = step.events.iter().map(StepEvent::text).collect();
     if let Some(broken) = &step.broken {
         let place = broken.block.as_deref().map(printable);

@@ -379,7 +379,7 @@ fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint) -> String 
             out.push('\n');
         }
         None if !call.made => out.push_str("no cost: no call was made\n"),
-        None => out.push_str(&no_price(call.model.as_deref(), &report.prices)),
+        None => out.push_str(&no_price([call.model.as_deref()], &report.prices)),
     }
     let by = report.by.as_str();
     out + &size_table(by, report.tokenizer, &snapshot.groups, paint)
@@ -491,7 +491,5 @@ fn cost_of_all(report: &TokenReport, out: &mut String) {
         out.push('\n');
     }
     let models: BTreeSet<Option<&str>> = unpriced.map(|each| each.call.model.as_deref()).collect();
-    for model in models {
-        out.push_str(&no_price(model, &report.prices));
-    }
+    out.push_str(&no_price(models, &report.prices));
 }

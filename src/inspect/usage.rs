@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::prices::{Money, Prices};
 use super::report::no_price;
-use super::steps::time_of;
+use super::steps::{exact_time_of, time_of};
 use crate::history::Session;
 use crate::index::Snapshot;
 use crate::json::{get, members, string};
@@ -327,7 +327,7 @@ impl Usage {
             "tokens out",
             "cost",
         ];
-        let mut table = TextTable::new(titles).hide_empty();
+        let mut table = TextTable::new(titles).optional(&[4, 3]).hide_empty();
         for group in &self.groups {
             let name = group
                 .name
@@ -353,9 +353,8 @@ impl Usage {
             let calls = counted(self.total.uncounted, "request");
             let _ = writeln!(out, "{calls} without the provider's counts");
         }
-        for model in &self.without_price {
-            out.push_str(&no_price(model.as_deref(), &self.prices));
-        }
+        let unpriced = self.without_price.iter().map(Option::as_deref);
+        out.push_str(&no_price(unpriced, &self.prices));
         out
     }
 }
@@ -385,6 +384,6 @@ pub(super) fn response(snapshot: &Snapshot) -> Option<String> {
     let usage = snapshot.meta().value("usage")?;
     match get(&members(usage), "response_id").and_then(string) {
         Some(id) => Some(id.into_owned()),
-        None => Some(format!("{} {usage}", time_of(snapshot)?)),
+        None => Some(format!("{} {usage}", exact_time_of(snapshot)?)),
     }
 }

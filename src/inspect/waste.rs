@@ -350,7 +350,7 @@ impl Report for UnusedReport {
         if priced {
             let _ = writeln!(out, "at the prices of {}", self.prices);
         } else {
-            out.push_str(&no_price(self.model.as_deref(), &self.prices));
+            out.push_str(&no_price([self.model.as_deref()], &self.prices));
         }
         out
     }

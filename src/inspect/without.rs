@@ -186,9 +186,8 @@ impl Report for WithoutReport {
             let breaks = counted(count, "new break");
             let _ = writeln!(out, "{breaks} of the prefix: {first}{more}");
         }
-        for model in &self.without_price {
-            out.push_str(&no_price(model.as_deref(), &self.prices));
-        }
+        let unpriced = self.without_price.iter().map(Option::as_deref);
+        out.push_str(&no_price(unpriced, &self.prices));
         out
     }
 }

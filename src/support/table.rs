@@ -179,11 +179,12 @@ impl TextTable {
         self.rows.push((cells, Some(size)));
     }
 
-    /// The rows, sorted by the column of `--sort` and turned round by `--reverse`.
-    fn ordered(&self, order: RowOrder) -> Vec<&(Vec<TableCell>, Option<u64>)> {
-        let mut rows: Vec<_> = self.rows.iter().collect();
+    /// The rows with their places, sorted by the column of `--sort` and turned round by `--reverse`.
+    fn ordered(&self, order: RowOrder) -> Vec<(usize, &Vec<TableCell>)> {
+        let rows = self.rows.iter().map(|(cells, _)| cells);
+        let mut rows: Vec<_> = rows.enumerate().collect();
         if let Some(at) = self.sorted(order) {
-            rows.sort_by_cached_key(|(cells, _)| {
+            rows.sort_by_cached_key(|(_, cells)| {
                 let text = cells.get(at).map_or("", |cell| &cell.text);
                 (Reverse(number(text)), text.to_owned())
             });
@@ -205,9 +206,9 @@ impl TextTable {
     }
 
     /// Makes the widest columns of words narrower until a line fits.
-    fn shrink(&self, paint: Paint, widths: &mut [Option<usize>]) {
-        let Some(fit) = paint.columns else { return };
-        let sorted = self.sorted(paint.order);
+    fn shrink(&self, fit: Option<usize>, order: RowOrder, widths: &mut [Option<usize>]) {
+        let Some(fit) = fit else { return };
+        let sorted = self.sorted(order);
         let sum = |widths: &[Option<usize>]| widths.iter().flatten().map(|width| width + 2).sum();
         for at in self.optional.iter().filter(|at| sorted != Some(**at)) {
             let words = widths.iter().zip(&self.left);
@@ -231,11 +232,30 @@ impl TextTable {
 
     /// The table, a line for the titles and one for each row.
     pub(crate) fn text(&self, paint: Paint) -> String {
+        let rows = self.ordered(paint.order).into_iter();
+        let sizes = rows.filter_map(|(at, _)| self.rows[at].1);
+        let largest = sizes.max().unwrap_or(0);
+        self.ended(paint, 0, |row, room| {
+            let size = row.and_then(|row| self.rows[row].1);
+            let longest = room.map_or(LONGEST, |room| LONGEST.min(room as u64));
+            let bar = size.map_or(0, |size| bar(size, largest, longest));
+            paint.tint(Tint::Kind, &"█".repeat(bar))
+        })
+    }
+
+    /// The same with an end for each line, which `end` makes of the place of the row, `None` for the titles, and of
+    /// how many columns are left for it: at least `least`.
+    pub(crate) fn ended(
+        &self,
+        paint: Paint,
+        least: usize,
+        end: impl Fn(Option<usize>, Option<usize>) -> String,
+    ) -> String {
         let titles = self.titles.iter();
         let titles = titles.map(|title| TableCell::new(cut(title, WIDEST), Some(Tint::Name)));
         let titles: Vec<TableCell> = titles.collect();
         let rows = self.ordered(paint.order);
-        let shown = || rows.iter().map(|(row, _)| row).chain(&self.last);
+        let shown = || rows.iter().map(|(_, row)| *row).chain(&self.last);
         let cells = |at: usize| shown().filter_map(move |row| row.get(at));
         let width = |at: usize| {
             let widest = cells(at)
@@ -246,15 +266,19 @@ impl TextTable {
             is_shown.then(|| widest.max(width_of(&titles[at].text)))
         };
         let mut widths: Vec<Option<usize>> = (0..titles.len()).map(width).collect();
-        self.shrink(paint, &mut widths);
-        let largest = rows.iter().filter_map(|(_, size)| *size).max();
+        let fit = paint.columns.map(|all| match least {
+            0 => all,
+            least => all.saturating_sub(least + 2),
+        });
+        self.shrink(fit, paint.order, &mut widths);
         let used: usize = widths.iter().flatten().map(|width| width + 2).sum();
-        let room = paint.columns.map(|all| all.saturating_sub(used) as u64);
-        let longest = room.map_or(LONGEST, |room| room.min(LONGEST));
+        let room = paint.columns.map(|all| all.saturating_sub(used).max(least));
         let mut text = String::new();
-        let rows = rows.iter().map(|(row, size)| (row, *size));
-        let last = self.last.iter().map(|row| (row, None));
-        for (row, size) in std::iter::once((&titles, None)).chain(rows).chain(last) {
+        let rows = rows.iter().map(|(at, row)| (*row, Some(*at)));
+        let rows = std::iter::once((&titles, None)).chain(rows);
+        let rows = rows.map(|(row, at)| (row, end(at, room)));
+        let last = self.last.iter().map(|row| (row, String::new()));
+        for (row, end) in rows.chain(last) {
             let mut line = String::new();
             for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 let Some(width) = width else { continue };
@@ -276,8 +300,7 @@ impl TextTable {
                     line.extend([blanks, shown]);
                 }
             }
-            let bar = size.map_or(0, |size| bar(size, largest.unwrap_or(0), longest));
-            line.extend(["  ", &paint.tint(Tint::Kind, &"█".repeat(bar))]);
+            line.extend(["  ", &end]);
             text.push_str(line.trim_end());
             text.push('\n');
         }

@@ -91,8 +91,8 @@ pub(crate) fn printable(text: &str) -> String {
 pub(crate) fn counted(count: u64, thing: &str) -> String {
     match count {
         1 => format!("1 {thing}"),
-        _ if thing.ends_with('h') => format!("{count} {thing}es"),
-        _ => format!("{count} {thing}s"),
+        _ if thing.ends_with('h') => format!("{} {thing}es", amount(count)),
+        _ => format!("{} {thing}s", amount(count)),
     }
 }
 
@@ -119,12 +119,22 @@ pub(crate) fn amount(number: u64) -> String {
     text
 }
 
+/// The part of a text that fits this number of columns: the start, or of a path the end, which tells it from others.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
-    if width_of(text) > columns {
-        part(text, None, columns).0
-    } else {
-        text.to_owned()
+    if width_of(text) <= columns {
+        return text.to_owned();
     }
+    if !text.contains('/') || text.contains(' ') {
+        return part(text, None, columns).0;
+    }
+    let (mut room, mut start) = (columns.saturating_sub(1), text.len());
+    for (at, letter) in text.char_indices().rev() {
+        let Some(left) = room.checked_sub(self::columns(letter)) else {
+            break;
+        };
+        (room, start) = (left, at);
+    }
+    format!("…{}", &text[start..])
 }
 
 /// The columns of a terminal that a text takes.

@@ -65,6 +65,19 @@ pub(crate) fn rfc3339_of_nanos(nanos: i64) -> String {
     rfc3339(seconds, nanos)
 }
 
+/// A time to the millisecond, rounded down, and to the second where that is all.
+pub(crate) fn millis(time: &str) -> String {
+    let Some((whole, fraction)) = time.split_once('.') else {
+        return time.to_owned();
+    };
+    let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, zone) = fraction.split_at(digits);
+    match digits.get(..3).unwrap_or(digits).trim_end_matches('0') {
+        "" => format!("{whole}{zone}"),
+        _ => format!("{whole}.{}{zone}", digits.get(..3).unwrap_or(digits)),
+    }
+}
+
 /// Seconds and the nanoseconds beyond them.
 fn parts(nanos: i64) -> (i64, u32) {
     const SECOND: i64 = 1_000_000_000;

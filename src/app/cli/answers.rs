@@ -2,12 +2,13 @@
 
 use super::command::Invocation;
 use super::options::{Paint, PrintAs, Tint};
-use super::output::{self, PREVIEW, Previews, with_calls};
+use super::output::{self, Previews, with_calls};
 use crate::app::present::answer::{self, FittedAnswer, TokenBudget};
 use crate::app::present::{Exit, Failure};
 use crate::budget::Query;
 use crate::engine::{Answer, Engine, Fit, Prepared, Selection};
 use crate::history::{PairDiff, RangeDiff, RangeOptions};
+use crate::support::table::{TableCell, TextTable};
 use clap::Args;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -265,30 +266,25 @@ pub(super) fn text_of(query: &OsStr) -> Result<&str, Failure> {
 /// A table of the blocks chosen, with their scores, and a line of totals.
 fn fitting(fit: &Fit<'_>, previews: &Previews) -> String {
     let summary = &fit.resolution.selection;
-    let rows = fit.nodes.iter().zip(&fit.resolution.documents);
-    let rows = rows.map(|(node, document)| {
+    let titles = "id snapshot score matches tokens role kind".split(' ');
+    let table = TextTable::new(titles).words([1, 5, 6]);
+    let mut table = table.optional(&[3, 5, 6, 1, 4]).hide_empty();
+    for (node, document) in fit.nodes.iter().zip(&fit.resolution.documents) {
         let why = &document.why;
-        let cells = [
-            output::printable(node.id()),
-            output::label(*node),
-            format!("{:.4}", document.score),
-            format!("{}/{}", why.term_matches, why.total_words),
-            document.tokens.to_string(),
-            output::clean(node.role().unwrap_or_default(), PREVIEW),
-            output::clean(node.kind().unwrap_or_default(), PREVIEW),
-        ];
-        (cells, *node)
-    });
-    let header = [
-        ("id", 0, Some(Tint::Name)),
-        ("snapshot", 4, Some(Tint::Place)),
-        ("score", 0, None),
-        ("matches", 1, None),
-        ("tokens", 5, None),
-        ("role", 2, Some(Tint::Kind)),
-        ("kind", 3, Some(Tint::Kind)),
-    ];
-    let mut text = output::columns(header, rows, previews).unwrap_or_default();
+        table.add([
+            TableCell::new(output::printable(node.id()), Some(Tint::Name)),
+            TableCell::new(output::label(*node), Some(Tint::Place)),
+            format!("{:.4}", document.score).into(),
+            format!("{}/{}", why.term_matches, why.total_words).into(),
+            document.tokens.to_string().into(),
+            output::word(node.role()),
+            output::word(node.kind()),
+        ]);
+    }
+    let mut text = match &fit.nodes[..] {
+        [] => String::new(),
+        nodes => output::previewed(&table, nodes, previews),
+    };
     let _ = writeln!(
         text,
         "{} of {}, {} of {} tokens",

@@ -1,6 +1,6 @@
 //! `pactql bench`: how long selectors take, against each other and against an earlier measurement.
 
-use super::command::{Invocation, RunCommand, print_as};
+use super::command::{Invocation, RunCommand};
 use super::list::Sizes;
 use super::options::EditionArgs;
 use super::progress::Progress;
@@ -139,7 +139,7 @@ impl RunCommand for BenchArgs {
             let sessions = &loaded.sessions;
             let compared = compare(&engine, sessions, sets, self.duration, self.seed)?;
             drop(progress);
-            return print_as(with.is_json(), &compared, || comparison(&compared));
+            return with.print(&compared, || comparison(&compared));
         }
         let selectors = self.selectors(with)?;
         for selector in &selectors {
@@ -332,7 +332,7 @@ impl BenchArgs {
             since,
             writes,
         };
-        print_as(with.is_json(), &report.json(), || report.text())
+        with.print(&report.json(), || report.text())
     }
 
     /// The sessions to select from: with --commits live copies of those that were loaded.

@@ -7,7 +7,7 @@ use crate::app::present::{Exit, Failure, answer};
 use crate::support::cancel::check;
 use crate::support::diag;
 use crate::support::table::{Paint, RowOrder, Tint};
-use crate::support::text::escaped;
+use crate::support::text::{escaped, wrapped};
 use crate::tree::Limits;
 use clap::ColorChoice;
 use serde::Serialize;
@@ -61,26 +61,26 @@ impl Invocation {
         paint.columns(width()).order(self.order)
     }
 
-    /// Prints a result as one line of JSON if that is asked for, else as text.
+    /// Prints a result as one line of JSON if that is asked for, else as text, which has a pager on a terminal.
     pub(super) fn print(
         &self,
         result: &impl Serialize,
         text: impl FnOnce() -> String,
     ) -> Result<Exit, Failure> {
-        print_as(self.is_json(), result, text)
+        if self.is_json() {
+            print(&(answer::json(result)? + "\n"))
+        } else {
+            page(&text(), true)
+        }
     }
-}
 
-/// Prints a result as one line of JSON, or as text, which has a pager on a terminal.
-pub(super) fn print_as(
-    json: bool,
-    result: &impl Serialize,
-    text: impl FnOnce() -> String,
-) -> Result<Exit, Failure> {
-    if json {
-        print(&(answer::json(result)? + "\n"))
-    } else {
-        page(&text(), true)
+    /// Prints a text in lines as wide as the terminal, through a pager if that is wanted; lines of JSON and Markdown as
+    /// they are.
+    pub(super) fn show(&self, text: &str, pager: bool) -> Result<Exit, Failure> {
+        match self.format {
+            Some(PrintAs::Json | PrintAs::Markdown) => print(text),
+            _ => page(text, pager),
+        }
     }
 }
 
@@ -129,9 +129,11 @@ pub(super) fn tell(text: &str, colored: bool) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Prints text, on a terminal through the pager that `PACTQL_PAGER` or `PAGER` names, or `less`. An
-/// empty name means none. A pager that cannot be started is left out.
-pub(super) fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
+/// Prints text, on a terminal in lines as wide as it, through the pager that `PACTQL_PAGER` or `PAGER` names, or `less`.
+/// An empty name means none. A pager that cannot be started is left out.
+fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
+    let fitted = width().map(|width| wrapped(text, width));
+    let text = fitted.as_deref().unwrap_or(text);
     // What was made under a set token may be a part.
     check()?;
     if !wanted || is_dumb() || !io::stdout().is_terminal() {

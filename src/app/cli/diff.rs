@@ -1,6 +1,6 @@
 //! `pactql diff`: the differences of two snapshots. `pactql blame`: the history of one node.
 
-use super::command::{Invocation, RunCommand, page, print, print_as};
+use super::command::{Invocation, RunCommand};
 use super::options::{EditionArgs, Paint, Tint, named, width};
 use super::output::{self, Previews, escaped, printable};
 use super::sessions;
@@ -21,7 +21,6 @@ use crate::inspect::{
 };
 use crate::support::diag::nearest_at;
 use crate::support::edits::{edits, words};
-use crate::support::text::wrapped;
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -143,7 +142,7 @@ impl DiffArgs {
         sessions::note_reconstructed(Call::from_snapshot(&diff.newer.0).reconstructed);
         let parameters = parameters(&diff.older.0, &diff.newer.0);
         let found = SnapshotChanges { diff, parameters };
-        print_as(json, &found, || fitted(text(&found, with.paint())))
+        with.print(&found, || text(&found, with.paint()))
     }
 
     /// Snapshots of two sessions.
@@ -162,9 +161,7 @@ impl DiffArgs {
         let (_, newer) = open(second)?;
         let found = across(&older, &newer, &self.contents());
         let places = [(first.0, older), (second.0, newer)];
-        print_as(with.is_json(), &found, || {
-            fitted(text_across(&found, &places, with.paint()))
-        })
+        with.print(&found, || text_across(&found, &places, with.paint()))
     }
 
     /// Runs, each compared with the first.
@@ -196,11 +193,7 @@ impl DiffArgs {
                 text_runs(&divergence, sessions, with.paint(), &mut out);
             }
         }
-        if with.is_json() {
-            print(&out)
-        } else {
-            page(&fitted(out), true)
-        }
+        with.show(&out, true)
     }
 
     fn without_moves(&self) -> Result<(), Failure> {
@@ -211,14 +204,6 @@ impl DiffArgs {
             );
         }
         Ok(())
-    }
-}
-
-/// The text with lines as wide as the terminal; elsewhere they are whole, as other tools want them.
-fn fitted(text: String) -> String {
-    match width() {
-        Some(width) => wrapped(&text, width),
-        None => text,
     }
 }
 
@@ -607,7 +592,7 @@ impl RunCommand for BlameArgs {
         let plain = || id.strip_prefix('#').and_then(of);
         let life = of(id).or_else(plain);
         let life = life.ok_or_else(|| unknown(&name, id, &session))?;
-        print_as(with.is_json(), &life, || events(&life, with.paint()))
+        with.print(&life, || events(&life, with.paint()))
     }
 }
 

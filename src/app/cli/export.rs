@@ -10,7 +10,7 @@ use crate::app::present::stores::{Access, StoreAddress, none_of};
 use crate::app::present::{Exit, Failure, counted, printable};
 use crate::engine::{attempted, sent};
 use crate::history::Session;
-use crate::inspect::{Call, came_in_as};
+use crate::inspect::{Call, came_in_as, provider_of};
 use crate::json::{get, members};
 use crate::logs::file::write_kept;
 use crate::logs::{write_document, write_session};
@@ -235,11 +235,11 @@ impl RunCommand for RenderArgs {
         let form = self.form.provider.or_else(|| came_in_as(&snapshot));
         let provider = form.unwrap_or_default();
         if provider == Provider::Thread && self.curl {
-            return Err(
-                Failure::usage("the session did not come in as requests of an API").with_help(
-                    "`--as` says which: openai, openai-responses, anthropic, gemini or bedrock",
-                ),
-            );
+            let fitting = provider_of(&snapshot).name();
+            let message = "the session did not come in as requests of an API";
+            return Err(Failure::usage(message).with_help(format!(
+                "`--as {fitting}` fits its blocks; there are also openai, openai-responses, anthropic, gemini and bedrock"
+            )));
         }
         if !self.curl {
             return write(source, provider);

@@ -21,7 +21,7 @@ use crate::store::{ListedInfo, SessionInfo};
 use crate::support::table::{RowOrder, TableCell, TextTable, Tint};
 use crate::support::text::amount;
 use crate::tree::NodeClass;
-use crate::tree::timestamp::rfc3339_of_nanos;
+use crate::tree::timestamp::{millis, rfc3339_of_nanos};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ impl RunCommand for ListArgs {
                 let (json, text) = described(opened, self.at.as_deref())?;
                 append(opened, with, &[json], || text, &mut out)
             })?;
-            return print(&out);
+            return with.show(&out, true);
         }
         let words = &self.sessions.sessions;
         if words.is_empty() && !self.sessions.is_all() {
@@ -263,10 +263,7 @@ fn table(listed: &[Listed]) -> TextTable {
 }
 
 fn seconds(nanos: i64) -> String {
-    const SECOND: i64 = 1_000_000_000;
-    let text = rfc3339_of_nanos(nanos - nanos.rem_euclid(SECOND));
-    text.split_once('.')
-        .map_or_else(|| text.clone(), |(whole, _)| format!("{whole}Z"))
+    millis(&rfc3339_of_nanos(nanos - nanos.rem_euclid(1_000_000_000)))
 }
 
 /// A session, and the nodes of one of its snapshots, in numbers: as JSON, and as text.
@@ -296,13 +293,14 @@ fn described(opened: &Opened, at: Option<&str>) -> Result<(Value, String), Failu
     };
     let _ = write!(
         text,
-        "sharing      {seen} nodes in all snapshots, {} stored ({share:.1} to 1), {}\n\
+        "sharing      {} nodes in all snapshots, {} stored ({share:.1} to 1), {}\n\
          index        {} bytes ({:.1} a node); payloads {} bytes\n",
-        index.nodes,
+        amount(seen),
+        amount(index.nodes),
         counted(index.segments as u64, "segment"),
-        index.index_bytes,
+        amount(index.index_bytes as u64),
         index.index_bytes_per_node,
-        index.payload_bytes
+        amount(index.payload_bytes as u64)
     );
     if let Some(end) = end {
         let _ = write!(text, "end          {}", ending_text(end));
@@ -345,7 +343,7 @@ fn nodes_of(snapshot: &Snapshot, text: &mut String) -> Value {
     for (title, counts) in ["class", "role", "kind"].iter().zip(&named) {
         let counts = counts.iter();
         let counts: Vec<String> = counts
-            .map(|(name, count)| format!("{} {count}", clean(name, 40)))
+            .map(|(name, count)| format!("{} {}", clean(name, 40), amount(*count)))
             .collect();
         if !counts.is_empty() {
             let _ = writeln!(text, "  by {title:<6} {}", counts.join(", "));

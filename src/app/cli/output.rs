@@ -9,124 +9,54 @@ use crate::json::JsonValue;
 use crate::query::ir::{
     Attr, AttrTest, CompareOp, Literal, NodeStep, Operand, Pattern, Patterns, SelectorQuery, Test,
 };
-pub(super) use crate::support::text::{clean, counted, cut, escaped, part, printable, width_of};
+use crate::support::table::{TableCell, TextTable};
+pub(super) use crate::support::text::{clean, counted, cut, escaped, part, printable};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write;
 
+/// The width of a table with previews where there is no terminal.
 const WIDTH: usize = 120;
 
-/// The least width of the last column of a table.
-const LEAST: usize = 24;
-
-/// The width to which the other columns of a table that is too wide are cut.
-const NARROW: usize = 12;
+/// The least width of a preview in a table.
+const LEAST: usize = 36;
 
 pub(super) fn table<'a>(nodes: impl Iterator<Item = Node<'a>>, previews: &Previews) -> String {
-    let rows = nodes.map(|node| {
-        let cells = [
-            printable(node.id()),
-            label(node),
-            node.depth()
-                .map(|depth| depth.to_string())
-                .unwrap_or_default(),
-            clean(node.node_type(), PREVIEW),
-            clean(node.role().unwrap_or_default(), PREVIEW),
-            clean(node.kind().unwrap_or_default(), PREVIEW),
-            node.ttl().map(|ttl| ttl.to_string()).unwrap_or_default(),
-        ];
-        (cells, node)
-    });
-    let header = [
-        ("id", 0, Some(Tint::Name)),
-        ("snapshot", 5, Some(Tint::Place)),
-        ("depth", 3, None),
-        ("type", 1, None),
-        ("role", 0, Some(Tint::Kind)),
-        ("kind", 4, Some(Tint::Kind)),
-        ("ttl", 2, None),
-    ];
-    columns(header, rows, previews).unwrap_or_else(|| "no nodes\n".to_owned())
+    let nodes: Vec<Node<'a>> = nodes.collect();
+    if nodes.is_empty() {
+        return "no nodes\n".to_owned();
+    }
+    let titles = "id snapshot depth type role kind ttl".split(' ');
+    let table = TextTable::new(titles).words([1, 3, 4, 5]);
+    let mut table = table.optional(&[3, 6, 2, 5, 1]).hide_empty();
+    for node in &nodes {
+        let number = |number: Option<i64>| number.map(|number| number.to_string());
+        table.add([
+            TableCell::new(printable(node.id()), Some(Tint::Name)),
+            TableCell::new(label(*node), Some(Tint::Place)),
+            number(node.depth()).unwrap_or_default().into(),
+            clean(node.node_type(), PREVIEW).into(),
+            word(node.role()),
+            word(node.kind()),
+            number(node.ttl()).unwrap_or_default().into(),
+        ]);
+    }
+    previewed(&table, &nodes, previews)
 }
 
-/// A column of a table: its title; in which order columns are left out where a terminal is too narrow, 0 is
-/// never; its colour.
-pub(super) type PrintedColumn = (&'static str, u8, Option<Tint>);
-
-/// A table with a preview of a node in the last column, as wide as the terminal, one line for each
-/// row; `None` if there are no rows.
-pub(super) fn columns<'a, const N: usize>(
-    header: [PrintedColumn; N],
-    rows: impl Iterator<Item = ([String; N], Node<'a>)>,
-    previews: &Previews,
-) -> Option<String> {
-    let rows: Vec<([String; N], Node<'a>)> = rows.collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let mut widths = header.map(|(title, ..)| Some(title.len()));
-    for (cells, _) in &rows {
-        for (widest, cell) in widths.iter_mut().zip(cells) {
-            *widest = (*widest).max(Some(width_of(cell)));
-        }
-    }
-    // On a terminal its width is known.
-    let whole = width().unwrap_or(WIDTH);
-    let room = fit(&header, &mut widths, whole);
-    let shown = || (0..N).filter_map(|at| Some((at, widths[at]?)));
-    let mut text = String::new();
-    let paint = previews.paint;
-    for (at, width) in shown() {
-        push_cell(&mut text, header[at].0, width, Some(Tint::Name), paint);
-    }
-    text.extend([" ", &paint.tint(Tint::Name, "content"), "\n"]);
-    for (cells, node) in rows {
-        for (at, width) in shown() {
-            push_cell(&mut text, &cells[at], width, header[at].2, paint);
-        }
-        let preview = previews.show(node, room);
-        if preview.is_empty() {
-            text.truncate(text.trim_end_matches(' ').len())
-        } else {
-            text.extend([" ", &preview])
-        }
-        text.push('\n');
-    }
-    Some(text)
+/// The cell of a role or a kind.
+pub(super) fn word(word: Option<&str>) -> TableCell {
+    TableCell::new(clean(word.unwrap_or_default(), PREVIEW), Some(Tint::Kind))
 }
 
-/// Leaves out columns of a table, then cuts the widest ones, until the last one has [`LEAST`]
-/// columns. Returns the width of the last one.
-fn fit(header: &[PrintedColumn], widths: &mut [Option<usize>], whole: usize) -> usize {
-    loop {
-        // A column has a space on either side, the last one has one on its left.
-        let used: usize = widths.iter().flatten().map(|width| width + 2).sum();
-        let room = whole.saturating_sub(used + 1);
-        if room >= LEAST {
-            return room;
-        }
-        let shown = (0..header.len()).filter(|at| header[*at].1 > 0 && widths[*at].is_some());
-        if let Some(at) = shown.min_by_key(|at| header[*at].1) {
-            widths[at] = None;
-            continue;
-        }
-        match widths.iter_mut().flatten().max() {
-            Some(widest) if *widest > NARROW => {
-                *widest = NARROW.max(widest.saturating_sub(LEAST - room));
-            }
-            _ => return room.max(NARROW),
-        }
-    }
-}
-
-/// Appends a cell of a table, cut or padded to its width.
-fn push_cell(text: &mut String, cell: &str, width: usize, tint: Option<Tint>, paint: Paint) {
-    let cell = cut(cell, width);
-    let padding = width.saturating_sub(width_of(&cell)) + 1;
-    text.push(' ');
-    text.push_str(&tint.map_or_else(|| cell.clone(), |tint| paint.tint(tint, &cell)));
-    text.extend(std::iter::repeat_n(' ', padding));
+/// A table of nodes, as wide as the terminal, with the preview of each in the last column.
+pub(super) fn previewed(table: &TextTable, nodes: &[Node<'_>], previews: &Previews) -> String {
+    let paint = previews.paint.columns(Some(width().unwrap_or(WIDTH)));
+    table.ended(paint, LEAST, |row, room| match row {
+        Some(row) => previews.show(nodes[row], room.unwrap_or(PREVIEW)),
+        None => paint.tint(Tint::Name, "content"),
+    })
 }
 
 /// The nodes as an outline below their ancestors, in document order; a new outline starts where

@@ -3,7 +3,7 @@
 //! Each command has its options and its help here. What a report says is made and written by
 //! `crate::inspect`.
 
-use super::command::{Invocation, RunCommand, page, print, say};
+use super::command::{Invocation, RunCommand, print, say};
 use super::options::{FormArgs, OrderArgs, PrintAs, TokenizerArgs, named};
 use super::sessions::{
     EVERY_LOG, InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs, or_newest,
@@ -82,7 +82,7 @@ fn report<R: Report>(
     options: &ReportOptions,
     with: &Invocation,
 ) -> Result<Exit, Failure> {
-    print(&reports::<R>(sessions, options, with, |_, _| ())?.0)
+    with.show(&reports::<R>(sessions, options, with, |_, _| ())?.0, true)
 }
 
 /// How many tokens does each part of a request take, and what did it cost?
@@ -155,7 +155,7 @@ impl RunCommand for TokensArgs {
             } else if count > 1 {
                 out.push_str(&format!("\n{}", all.sum()));
             }
-            print(&out)
+            with.show(&out, true)
         }
     }
 }
@@ -218,7 +218,7 @@ impl RunCommand for StepsArgs {
         } else {
             reports::<StepReport>(sessions, &options, with, |_, _| ())?
         };
-        page(&out, !with.is_json() && !self.no_pager)
+        with.show(&out, !self.no_pager)
     }
 }
 
@@ -436,8 +436,7 @@ impl RunCommand for ShowArgs {
             };
             append(opened, with, &report.snapshots, text, &mut out)
         })?;
-        let is_text = !is_markdown && !with.is_json();
-        page(&out, is_text && !self.no_pager)
+        with.show(&out, !self.no_pager)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `pactql select`: the nodes that a selector finds.
 
 use super::answers::{AnswerLabels, FitArgs, How, append};
-use super::command::{Invocation, RunCommand, print, print_as, say, stdout, tell};
+use super::command::{Invocation, RunCommand, print, say, stdout, tell};
 use super::options::{EditionArgs, PrintAs, RangeArgs, error_colors};
 use super::sessions::Opened;
 use super::{input, operands, output, sessions};
@@ -10,9 +10,7 @@ use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwor
 use crate::app::present::{Exit, Failure};
 use crate::engine::{Answer, Prepared, Watch};
 use crate::history::{History, Session};
-use crate::store::{
-    SessionAnswer, SessionIds, SqlRow, Store, StoreAnswers, StoreCounts, StoreIds, StoreSelection,
-};
+use crate::store::{SessionAnswer, SessionIds, SqlRow, Store, StoreSelection};
 use crate::support::diag::Error;
 use clap::Args;
 use serde_json::json;
@@ -418,42 +416,15 @@ fn whole(name: &str) -> Option<StoreAddress<'_>> {
     StoreAddress::parse(name).filter(|address| address.is_several())
 }
 
-/// What is read of the sessions of a store.
-enum StoredAnswers<'s> {
-    Whole(StoreAnswers<'s>),
-    Ids(StoreIds),
-    Counts(StoreCounts),
-}
-
-impl StoredAnswers<'_> {
-    fn next(&mut self) -> Option<Result<StoredAnswer, Error>> {
-        Some(match self {
-            Self::Whole(found) => found.next()?.map(StoredAnswer::Whole),
-            Self::Ids(found) => found.next()?.map(StoredAnswer::Ids),
-            Self::Counts(found) => {
-                let count = |(name, count)| StoredAnswer::Count(name, count);
-                found.next()?.map(count)
-            }
-        })
-    }
-}
-
 /// What is read of one session.
 enum StoredAnswer {
     Whole(SessionAnswer),
     Ids(SessionIds),
-    Count(String, usize),
+    Count(usize),
 }
 
-impl StoredAnswer {
-    fn session(&self) -> &str {
-        match self {
-            Self::Whole(found) => &found.session,
-            Self::Ids(found) => found.session(),
-            Self::Count(name, _) => name,
-        }
-    }
-}
+/// What is read of the sessions of a store, with their names.
+type StoredAnswers<'s> = Box<dyn Iterator<Item = Result<(String, StoredAnswer), Error>> + 's>;
 
 struct Answers<'a> {
     select: &'a SelectArgs,
@@ -512,19 +483,16 @@ impl Answers<'_> {
             next.push(stream.next().transpose()?);
         }
         loop {
-            let named = next.iter().flatten().map(StoredAnswer::session);
-            let first = match all.pop() {
-                Some(info) => info.name,
-                None => match named.min() {
-                    Some(name) => name.to_owned(),
-                    None => break,
-                },
+            let named = next.iter().flatten().map(|(name, _)| name);
+            let first = all.pop().map(|info| info.name);
+            let Some(first) = first.or_else(|| named.min().cloned()) else {
+                break;
             };
             let name = format!("{}#{first}", without_passwords(address.store));
             for ((next, stream), each) in next.iter_mut().zip(&mut streams).zip(prepared) {
                 let labels = self.labels(&name, each, prepared.len());
-                match next.take_if(|answer| answer.session() == first) {
-                    Some(answer) => {
+                match next.take_if(|(name, _)| *name == first) {
+                    Some((_, answer)) => {
                         self.add_stored(&name, answer, each, labels)?;
                         *next = stream.next().transpose()?;
                     }
@@ -556,11 +524,20 @@ impl Answers<'_> {
         let fits = how.budget.is_none() && prepared.warnings().is_empty();
         let fits = fits && prepared.check_rows().is_ok() && !select.range.are_given();
         Ok(if fits && (how.count || select.list) {
-            StoredAnswers::Counts(asked.counts()?)
+            Box::new(asked.counts()?.map(|found| {
+                let (name, count) = found?;
+                Ok((name, StoredAnswer::Count(count)))
+            }))
         } else if fits && only_ids {
-            StoredAnswers::Ids(asked.ids()?)
+            Box::new(asked.ids()?.map(|found| {
+                let found = found?;
+                Ok((found.session().to_owned(), StoredAnswer::Ids(found)))
+            }))
         } else {
-            StoredAnswers::Whole(asked.answers()?)
+            Box::new(asked.answers()?.map(|found| {
+                let found = found?;
+                Ok((found.session.clone(), StoredAnswer::Whole(found)))
+            }))
         })
     }
 
@@ -579,7 +556,7 @@ impl Answers<'_> {
                 self.found += found.ids().len();
                 labels.append_ids(found.ids(), self.how.format, &mut self.out)?;
             }
-            StoredAnswer::Count(_, count) => {
+            StoredAnswer::Count(count) => {
                 self.found += count;
                 if self.select.list {
                     self.add_name(name);
@@ -675,7 +652,7 @@ impl Answers<'_> {
             }
         }
         if self.select.list && self.how.with.is_json() {
-            print_as(true, &self.listed, String::new)?
+            print(&(json!(self.listed).to_string() + "\n"))?
         } else {
             print(&self.out)?
         };

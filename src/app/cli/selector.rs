@@ -96,7 +96,7 @@ impl RunCommand for ExplainArgs {
         for (name, count) in counts {
             let _ = writeln!(text, "{name:<12} {count}");
         }
-        print(&escaped(&text, false))
+        with.show(&escaped(&text, false), true)
     }
 }
 
@@ -146,7 +146,10 @@ impl RunCommand for SqlArgs {
             }
             let schema = Some(&*self.schema).filter(|schema| !schema.is_empty());
             let views = parquet_views(self.dialect, directory, schema)?;
-            return print(&format!("{};\n", views.join(";\n\n")));
+            return with.print(
+                &json!({"dialect": self.dialect.name(), "views": views}),
+                || format!("{};\n", views.join(";\n\n")),
+            );
         }
         // clap wants one of both.
         let selector = self.selector.as_slice();
@@ -170,7 +173,9 @@ impl RunCommand for SqlArgs {
             schema: self.schema.clone(),
         };
         let statement = prepared.sql(self.dialect, &options)?;
-        print(&format!("{};\n", statement.text()))
+        let text = statement.text();
+        let json = json!({"dialect": self.dialect.name(), "statement": text});
+        with.print(&json, || format!("{text};\n"))
     }
 }
 

@@ -24,6 +24,8 @@ use std::path::Path;
 /// and SHA-256 of each block, and names of tools and models.
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("form").required(true).args(["html", "receipt"]))]
+#[command(mut_arg("prices", |prices| prices.conflicts_with("receipt")))]
+#[command(mut_arg("model", |model| model.conflicts_with("receipt")))]
 pub(super) struct ShareArgs {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
     session: String,

@@ -1,6 +1,6 @@
 //! `pactql verify`: whether a session or a store is intact.
 
-use super::command::{Invocation, RunCommand, print_as};
+use super::command::{Invocation, RunCommand};
 use super::output::{counted, printable, snapshot_label};
 use super::sessions::{self, ending_name, ending_of_session, ending_text, open_store};
 use super::words::quoted;
@@ -37,7 +37,7 @@ pub(super) struct VerifyArgs {
 impl RunCommand for VerifyArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         if let Some(address) = StoreAddress::parse(&self.session).filter(|a| a.is_several()) {
-            return store(address, with.is_json());
+            return store(address, with);
         }
         let stored = StoreAddress::parse(&self.session);
         let tip = match stored {
@@ -79,14 +79,13 @@ impl RunCommand for VerifyArgs {
             "end": end.map(ending_name),
             "tip": tip,
         });
-        print_as(with.is_json(), &json, || {
+        with.print(&json, || {
             let _ = writeln!(
                 text,
-                "{}: {}, {} different {}, {}, {} wrong; {} when exported and read again",
+                "{}: {}, {}, {}, {} wrong; {} when exported and read again",
                 outcome(valid).0,
                 counted(snapshots as u64, "snapshot"),
-                hashes.nodes,
-                if hashes.nodes == 1 { "node" } else { "nodes" },
+                counted(hashes.nodes, "different node"),
                 counted(hashes.stored, "stored content hash"),
                 hashes.wrong.len(),
                 match lost.len() {
@@ -106,7 +105,7 @@ impl RunCommand for VerifyArgs {
     }
 }
 
-fn store(address: StoreAddress<'_>, json: bool) -> Result<Exit, Failure> {
+fn store(address: StoreAddress<'_>, with: &Invocation) -> Result<Exit, Failure> {
     if address.which != Which::All {
         let help = format!("pactql verify {}", quoted(address.store));
         return Err(Failure::usage("`verify` takes a whole store, or one session").with_help(help));
@@ -121,7 +120,7 @@ fn store(address: StoreAddress<'_>, json: bool) -> Result<Exit, Failure> {
         "snapshots": snapshots,
         "damages": damages,
     });
-    print_as(json, &report, || {
+    with.print(&report, || {
         let mut text = String::new();
         for damage in &damages {
             let session = damage.session.as_deref().map(printable);

@@ -21,7 +21,7 @@ pub(super) struct ViewArgs {
     listen: ListenArgs,
 }
 
-/// Serve sessions to programs and browsers: the page of `view`, and answers over HTTP as JSON.
+/// How do programs and browsers ask sessions? Serves the page of `view`, and answers over HTTP as JSON.
 ///
 /// Without options only this machine is answered, and the token that is printed is needed. `--openapi` prints the
 /// routes; each answer is that of a command with --json. With --timeout, an answer may take this long [default: 30s].
@@ -105,7 +105,7 @@ fn serve(
     listen: &ListenArgs,
     with: &Invocation,
 ) -> Result<Exit, Failure> {
-    use super::command::{print_as, say};
+    use super::command::{print, say};
     use crate::app::serve;
     use std::time::Duration;
     use tracing_subscriber::filter::LevelFilter;
@@ -143,9 +143,13 @@ fn serve(
     let places = serve::Places::new(places, with.limits, write)?;
     let interrupt = super::follow::Interrupt::watch()?;
     serve::serve(places, &options, interrupt.flag(), |url| {
-        print_as(with.is_json(), &serde_json::json!({ "url": url }), || {
-            format!("{url}\n")
-        })?;
+        let json = || serde_json::json!({ "url": url }).to_string();
+        let line = if with.is_json() {
+            json()
+        } else {
+            url.to_owned()
+        };
+        print(&(line + "\n"))?;
         if open && !is_opened(url) {
             say("note: no browser was opened; open the address above\n");
         }

@@ -8,7 +8,7 @@ use crate::engine::{Context, ContextBuilder};
 use crate::json::{get, members, string};
 use crate::logs::is_opencode;
 use crate::store::{SessionInfo, Store};
-use crate::tree::timestamp::rfc3339_of_nanos;
+use crate::tree::timestamp::{millis, rfc3339_of_nanos};
 use regex_automata::meta::Regex;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -223,14 +223,15 @@ pub(crate) fn about_of(meta: Option<&str>) -> [Option<String>; 4] {
 }
 
 pub(crate) fn session_json(info: &SessionInfo, about: &[Option<String>; 4]) -> Value {
+    let time = |nanos: i64| millis(&rfc3339_of_nanos(nanos));
     let mut json = json!({
         "name": info.name,
         "snapshots": info.snapshots,
         "cycle": info.cycle,
         "working": info.working,
         // Not known of a session outside a store.
-        "created": (info.created_at_ns != 0).then(|| rfc3339_of_nanos(info.created_at_ns)),
-        "committed": info.committed_at_ns.map(rfc3339_of_nanos),
+        "created": (info.created_at_ns != 0).then(|| time(info.created_at_ns)),
+        "committed": info.committed_at_ns.map(time),
         "source": info.source,
         "parent": info.parent,
     });

@@ -253,6 +253,8 @@ impl Report for PrefixReport {
         };
         let _ = writeln!(out, "{requests} to {}, {breaks}{misses}", self.provider);
         let (tokenizer, kept) = (self.tokenizer, percent(shared, bytes));
+        let [shared, bytes, shared_tokens, tokens] =
+            [shared, bytes, shared_tokens, tokens].map(amount);
         let _ = writeln!(
             out,
             "a cache can read {shared} of {bytes} bytes after the first request, \
@@ -265,6 +267,7 @@ impl Report for PrefixReport {
         });
         if input > 0 {
             let kept = percent(read, input);
+            let [read, input] = [read, input].map(amount);
             let _ = writeln!(
                 out,
                 "the provider read {read} of {input} tokens from its cache, {kept}"
@@ -658,7 +661,9 @@ fn percent(part: u64, whole: u64) -> String {
 fn line(step: &PrefixStep, paint: Paint, out: &mut String) {
     let pair = format!("@c{} after @c{}", step.cycle, step.before.unwrap_or(0));
     let cached = step.call.cached_tokens;
-    let cached = cached.map_or(String::new(), |cached| format!(", provider read {cached}"));
+    let cached = cached.map_or(String::new(), |cached| {
+        format!(", provider read {}", amount(cached))
+    });
     if step.difference.is_some() {
         out.push('\n');
     }
@@ -667,10 +672,10 @@ fn line(step: &PrefixStep, paint: Paint, out: &mut String) {
         "{}: {} % kept, {} of {} bytes, {} of {} tokens{cached}",
         paint.tint(Tint::Place, &pair),
         step.reused_percent(),
-        step.shared_bytes,
-        step.bytes_before,
-        step.shared_tokens,
-        step.tokens_before,
+        amount(step.shared_bytes),
+        amount(step.bytes_before),
+        amount(step.shared_tokens),
+        amount(step.tokens_before),
     );
     for line in step.missed.iter().flat_map(Missed::lines) {
         let _ = writeln!(out, "  {line}");
@@ -696,7 +701,7 @@ fn line(step: &PrefixStep, paint: Paint, out: &mut String) {
         }
     }
     if let Some(cost) = step.missed_nano_dollars {
-        let missed = step.missed_tokens();
+        let missed = amount(step.missed_tokens());
         let _ = writeln!(out, "  {missed} tokens were read again, for {cost} more");
     }
     let _ = writeln!(out, "  to keep it: {}", difference.mend);

@@ -90,7 +90,7 @@ fn several_selectors_are_labelled() {
         "{nodes}"
     );
     let table = run(&["--format", "table"]);
-    assert!(table.starts_with("@t0 .cb[kind='image']:\n id "), "{table}");
+    assert!(table.starts_with("@t0 .cb[kind='image']:\nid "), "{table}");
     // One mistake is reported before anything is read.
     let wrong = ["select", "missing.jsonl", "-e", "@t0 *", "-e", "@t0 .cb["];
     fails(&wrong, 2, "E_SELECTOR_INVALID");
