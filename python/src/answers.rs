@@ -10,6 +10,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use self_cell::self_cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 type Answers<'a> = pactql::store::StoreAnswers<'a>;
@@ -53,13 +54,28 @@ impl Left {
 }
 
 /// The answers of the sessions of a store: an iterator over names and selections, or names and diffs.
+///
+/// Each `for` and each data frame that reads it asks the store from the first session on; `next` goes on with this one.
 #[pyclass(frozen, module = "pactql")]
 pub(crate) struct StoreAnswers {
     left: Arc<Left>,
-    /// Whether they are diffs.
-    changes: bool,
+    question: Question,
+    /// Whether anybody has read of it.
+    is_read: AtomicBool,
+    /// Whether it is what one `for` reads, and not what the store was asked.
+    is_iterator: bool,
     candidates: usize,
     origin: Origin,
+}
+
+/// What the sessions of a store are asked.
+#[derive(Clone)]
+struct Question {
+    store: Arc<pactql::Store>,
+    glob: String,
+    prepared: pactql::Prepared,
+    /// Of a question for diffs.
+    options: Option<RangeOptions>,
 }
 
 impl Drop for StoreAnswers {
@@ -67,6 +83,7 @@ impl Drop for StoreAnswers {
         if !self.origin.is_here() {
             // The connection is the parent's.
             std::mem::forget(Arc::clone(&self.left));
+            std::mem::forget(Arc::clone(&self.question.store));
         }
     }
 }
@@ -83,6 +100,32 @@ impl StoreAnswers {
         prepared: pactql::Prepared,
         options: Option<RangeOptions>,
     ) -> PyResult<Self> {
+        Self::of(
+            py,
+            Question {
+                store,
+                glob: glob.to_owned(),
+                prepared,
+                options,
+            },
+        )
+    }
+
+    /// All answers: those of this object if nobody has read of them, or of asking once more.
+    fn unread(&self, py: Python<'_>) -> PyResult<Arc<Left>> {
+        if self.is_iterator || !self.is_read.swap(true, Ordering::Relaxed) {
+            return Ok(Arc::clone(&self.left));
+        }
+        Ok(Arc::clone(&Self::of(py, self.question.clone())?.left))
+    }
+
+    fn of(py: Python<'_>, question: Question) -> PyResult<Self> {
+        let Question {
+            store,
+            glob,
+            prepared,
+            options,
+        } = question.clone();
         let changes = options.is_some();
         let options = options.unwrap_or_default();
         let engine = Arc::clone(store.engine());
@@ -100,7 +143,7 @@ impl StoreAnswers {
                 return Err(error);
             }
             Asked::try_new(store, |store| {
-                let asked = store.select_prepared(&prepared).sessions(glob);
+                let asked = store.select_prepared(&prepared).sessions(&glob);
                 asked.options(options).answers()
             })
         });
@@ -111,7 +154,9 @@ impl StoreAnswers {
                 asked: Mutex::new(asked),
                 engine,
             }),
-            changes,
+            question,
+            is_read: AtomicBool::new(false),
+            is_iterator: false,
             candidates,
             origin: Origin::here(),
         })
@@ -126,12 +171,26 @@ impl StoreAnswers {
         self.candidates
     }
 
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
+    fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Py<Self>> {
+        let (py, this) = (slf.py(), slf.get());
+        if this.is_iterator {
+            return Ok(slf.clone().unbind());
+        }
+        this.origin.check(py)?;
+        let answers = Self {
+            left: this.unread(py)?,
+            question: this.question.clone(),
+            is_read: AtomicBool::new(true),
+            is_iterator: true,
+            candidates: this.candidates,
+            origin: this.origin,
+        };
+        Py::new(py, answers)
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<(String, Bound<'py, PyAny>)>> {
         self.origin.check(py)?;
+        self.is_read.store(true, Ordering::Relaxed);
         let Some(answer) = py.detach(|| self.left.next()) else {
             return Ok(None);
         };
@@ -147,7 +206,7 @@ impl StoreAnswers {
         Ok(Some((session, answer)))
     }
 
-    /// The Arrow C stream of the answers that are left, a batch for each session.
+    /// The Arrow C stream of all answers, a batch for each session.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -156,7 +215,7 @@ impl StoreAnswers {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
         self.origin.check(py)?;
-        let batches = arrow::Batches::of_store(Arc::clone(&self.left), self.changes);
+        let batches = arrow::Batches::of_store(self.unread(py)?, self.question.options.is_some());
         arrow::stream(py, batches)
     }
 

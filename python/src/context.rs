@@ -31,6 +31,8 @@ pub(crate) struct Context {
     name: Option<Arc<str>>,
     /// Where the store was opened that it writes to.
     origin: Option<Origin>,
+    /// What was saved last.
+    saved: Mutex<Option<Arc<pactql::History>>>,
 }
 
 impl Drop for Context {
@@ -71,6 +73,8 @@ impl Context {
         name: Option<&str>,
     ) -> Self {
         Self {
+            // What it goes on with is kept already.
+            saved: Mutex::new(name.map(|_| context.history())),
             context: Mutex::new(Some(context)),
             engine,
             name: name.map(Arc::from),
@@ -410,7 +414,25 @@ impl Context {
 
     /// Keeps the working state in the store.
     fn save(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, pactql::Context::save)
+        let saved = self.with(py, |context| {
+            context.save()?;
+            Ok(context.history())
+        })?;
+        *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = Some(saved);
+        Ok(())
+    }
+
+    /// Whether closing it loses what was written since the last commit or `save`.
+    fn _is_unsaved(&self, py: Python<'_>) -> PyResult<bool> {
+        let saved = self
+            .saved
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        self.with(py, |context| {
+            let is_saved = saved.is_some_and(|saved| Arc::ptr_eq(&saved, &context.history()));
+            Ok(context.is_changed() && !is_saved)
+        })
     }
 
     /// Drops every change since the last commit.
@@ -485,9 +507,26 @@ impl Context {
         slf
     }
 
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, pyo3::types::PyTuple>) {
-        self.close(py);
+    /// Closes the context. Without an exception, it warns of what is lost in a store.
+    #[pyo3(signature = (kind = None, _error = None, _traceback = None, /), text_signature = "($self, kind=None, error=None, traceback=None, /)")]
+    fn __exit__(
+        slf: &Bound<'_, Self>,
+        kind: Option<Bound<'_, PyAny>>,
+        _error: Option<Bound<'_, PyAny>>,
+        _traceback: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let lost = match (kind, slf.get().name()) {
+            (None, Some(_)) => py.import("pactql._unsaved")?.call_method1("lost", (slf,)),
+            _ => Ok(py.None().into_bound(py)),
+        };
+        slf.get().close(py);
+        let lost = lost?;
+        if !lost.is_none() {
+            py.import("pactql._unsaved")?
+                .call_method1("warn", (lost,))?;
+        }
+        Ok(())
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {

@@ -7,6 +7,7 @@ use crate::session::{Session, engine_or};
 use crate::values::{Source, by_name};
 use pactql::logs::{Format, ImportOptions, Imported as Log, session_names, stem};
 use pyo3::prelude::*;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What was read of a log.
@@ -70,6 +71,20 @@ pub(crate) fn read(
         })
     });
     Ok((read.or_raise(py)?, source))
+}
+
+/// The folders and files in which agents keep their logs on this machine.
+#[pyfunction(name = "_agent_logs")]
+pub(crate) fn agent_logs() -> Vec<PathBuf> {
+    let places = pactql::logs::agent_logs(|name| std::env::var_os(name));
+    places.into_iter().map(|place| place.path).collect()
+}
+
+/// The name of the format of a file that is a log.
+pub(crate) fn format_of(path: &Path) -> Option<&'static str> {
+    let bytes = std::fs::read(path).ok()?;
+    let log = pactql::logs::import(&bytes, &ImportOptions::default()).ok()?;
+    log.format.map(Format::name)
 }
 
 /// A log that was read.

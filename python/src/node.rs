@@ -1,7 +1,9 @@
 //! `Node`, and lists of nodes that keep alive what they are from.
 
+use crate::errors::plain;
 use crate::json;
 use crate::values::name_of;
+use pactql::logs::write_session;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -52,6 +54,34 @@ impl List {
     pub(crate) fn nodes(&self) -> &[pactql::Node<'_>] {
         self.borrow_dependent()
     }
+
+    /// The snapshots that the nodes are from, all or that of a cycle, as a session file has them, and whether they are
+    /// a working state.
+    ///
+    /// # Errors
+    /// A snapshot of a store that cannot be read.
+    pub(crate) fn parts(&self, py: Python<'_>, cycle: Option<i64>) -> PyResult<(String, bool)> {
+        let selection = match self.borrow_owner() {
+            Owner::Selection(selection) => selection,
+            Owner::Node(handle) => return handle.list.parts(py, cycle),
+        };
+        let made = py.detach(|| {
+            let mut snapshots = selection
+                .snapshots()
+                .map_err(|failure| failure.to_string())?;
+            let is_working = snapshots.iter().any(|snapshot| snapshot.is_working());
+            if let Some(cycle) = cycle.filter(|_| !is_working) {
+                snapshots.retain(|snapshot| snapshot.cycle() == cycle);
+            }
+            let working = snapshots.pop_if(|_| is_working);
+            let mut bytes = Vec::new();
+            write_session(&snapshots, working.as_deref(), true, &mut bytes)
+                .map_err(|error| error.to_string())?;
+            let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
+            Ok::<_, String>((text, is_working))
+        });
+        made.map_err(|message| plain(py, pactql::Code::Store.as_str(), &message, None))
+    }
 }
 
 /// A node of a list. Cheap to clone.
@@ -94,6 +124,15 @@ impl Node {
 
     pub(crate) fn node(&self) -> pactql::Node<'_> {
         self.handle.node()
+    }
+
+    /// A header that is set, the content, or a custom attribute.
+    fn member<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.node().attribute_json(name) {
+            Some(value) => json::value(py, &value).map(Some),
+            None if MEMBERS.contains(&name) => self.to_dict(py)?.get_item(name),
+            None => Ok(None),
+        }
     }
 
     fn beside<F>(&self, which: F) -> Vec<Self>
@@ -172,14 +211,12 @@ impl Node {
         Ok(attributes)
     }
 
-    /// A custom attribute: `node["data_call_id"]`.
+    /// A member by its name, as `to_dict` has them: a header, such as `node["role"]`, the content, or a custom
+    /// attribute, such as `node["data_call_id"]`.
     fn __getitem__<'py>(&self, name: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let named = name_of(
-            "a node is indexed by the names of its custom attributes",
-            name,
-        )?;
-        match self.node().attribute_json(&named) {
-            Some(value) => json::value(name.py(), &value),
+        let named = name_of("a node is indexed by the names of its members", name)?;
+        match self.member(name.py(), &named)? {
+            Some(value) => Ok(value),
             None => Err(PyKeyError::new_err(named)),
         }
     }
@@ -188,7 +225,7 @@ impl Node {
     #[classattr]
     const __iter__: Option<bool> = None;
 
-    /// A custom attribute, or `default` if the node has none of this name.
+    /// A member, or `default` if the node has none of this name.
     #[pyo3(signature = (name, default = None, /))]
     fn get<'py>(
         &self,
@@ -196,16 +233,26 @@ impl Node {
         name: &str,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match self.node().attribute_json(name) {
-            Some(value) => json::value(py, &value),
+        match self.member(py, name)? {
+            Some(value) => Ok(value),
             None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
         }
     }
 
-    /// Whether there is a custom attribute of this name.
-    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
-        let name = name.extract::<String>();
-        name.is_ok_and(|name| self.node().attribute_json(&name).is_some())
+    /// Whether there is a member of this name.
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(named) = name.extract::<String>() else {
+            return Ok(false);
+        };
+        Ok(self.member(name.py(), &named)?.is_some())
+    }
+
+    /// The node's snapshot as a session file has it, and whether it is the working state: what a copy of the node in
+    /// another process is made of.
+    fn _parts(&self, py: Python<'_>) -> PyResult<(String, bool)> {
+        self.handle
+            .list
+            .parts(py, Some(self.node().snapshot_cycle()))
     }
 
     /// The offset among its siblings.
@@ -358,6 +405,26 @@ impl Node {
         shown
     }
 }
+
+/// What a node has besides custom attributes, as `to_dict` names it.
+const MEMBERS: [&str; 16] = [
+    "id",
+    "type",
+    "role",
+    "kind",
+    "key",
+    "tags",
+    "offset",
+    "ttl",
+    "priority",
+    "cadence",
+    "cycle",
+    "created_at_ns",
+    "creation_index",
+    "depth",
+    "parent_id",
+    "content",
+];
 
 /// How many characters of a text `repr` shows.
 const SHOWN: usize = 40;

@@ -13,6 +13,8 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PySlice};
 use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -346,6 +348,39 @@ impl Selection {
             });
             words.collect()
         })
+    }
+
+    /// Whether another selection has the same nodes of the same snapshots in the same order.
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> bool {
+        let Ok(other) = other.cast::<Self>() else {
+            return false;
+        };
+        let other = other.get();
+        py.detach(|| self.inner.nodes_from(0).eq(other.inner.nodes_from(0)))
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        py.detach(|| {
+            for node in self.inner.nodes_from(0) {
+                node.id().hash(&mut hasher);
+            }
+        });
+        hasher.finish()
+    }
+
+    /// The snapshots that were read as a session file has them, and whether they are a working state: what a copy in
+    /// another process is made of, with `_pick`.
+    fn _parts(&self, py: Python<'_>) -> PyResult<(String, bool)> {
+        py.detach(|| Arc::clone(self.inner.list())).parts(py, None)
+    }
+
+    /// The nodes at these positions, under the name of a session.
+    #[pyo3(signature = (positions, name, /))]
+    fn _pick(&self, py: Python<'_>, positions: Vec<usize>, name: Option<&str>) -> Self {
+        let mut picked = py.detach(|| self.inner.pick(positions.into_iter()));
+        picked.name = name.map(Arc::from);
+        Self::of(picked)
     }
 
     /// Its nodes as dictionaries.

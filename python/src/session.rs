@@ -4,6 +4,7 @@ use crate::engine::{Explain, SHARED, explain};
 use crate::errors::{OrRaise, of_system, plain};
 use crate::forks::{self, Origin};
 use crate::json;
+use crate::logs::format_of;
 use crate::range::RangeDiff;
 use crate::selection::Selection;
 use crate::values::{Source, by_name, prepared, range_options};
@@ -107,6 +108,17 @@ impl Session {
         Ok(RangeDiff::new(diff.or_raise(py)?, self.name.clone()))
     }
 
+    /// A report of the library on some of its snapshots, of this class in Python.
+    fn table<'py, R: Report + Send>(
+        &self,
+        py: Python<'py>,
+        class: &str,
+        options: ReportOptions,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let report = self.report::<R>(py, options)?;
+        py.import("pactql._reports")?.call_method1(class, (report,))
+    }
+
     /// A report of the library on some of its snapshots.
     fn report<'py, R: Report + Send>(
         &self,
@@ -172,8 +184,24 @@ impl Session {
         path: PathBuf,
         engine: Option<&crate::engine::Engine>,
     ) -> PyResult<Self> {
-        let session = forks::shared(py, || pactql::Session::open(path)).or_raise(py)?;
-        Ok(Self::new(Arc::new(session), engine_or(engine), None))
+        let session = forks::shared(py, || {
+            let opened = pactql::Session::open(&path);
+            let is_invalid = opened.is_err() && path.is_file();
+            opened.map_err(|error| (error, is_invalid.then(|| format_of(&path)).flatten()))
+        });
+        match session {
+            Ok(session) => Ok(Self::new(Arc::new(session), engine_or(engine), None)),
+            // What is wrong with each of its lines says nothing.
+            Err((_, Some(format))) => {
+                let message = format!(
+                    "{} is a log ({format}), and not a file of snapshots",
+                    path.display()
+                );
+                let help = Some("`pactql.open(path)` reads both");
+                Err(plain(py, pactql::error::InputError::CODE, &message, help))
+            }
+            Err((error, None)) => Err(error).or_raise(py),
+        }
     }
 
     /// Reads a JSON document, or JSON Lines, from a text or bytes.
@@ -312,9 +340,17 @@ impl Session {
         let by = by_name("group", by, &By::ALL, By::as_str)?;
         let part = if all { Part::all() } else { at_time(at) };
         if without.is_some() {
-            return self.report::<WithoutReport>(py, options(part, without, None, tokenizer)?);
+            return self.table::<WithoutReport>(
+                py,
+                "WithoutReport",
+                options(part, without, None, tokenizer)?,
+            );
         }
-        self.report::<TokenReport>(py, options(part, only, None, tokenizer)?.by(by))
+        self.table::<TokenReport>(
+            py,
+            "TokenReport",
+            options(part, only, None, tokenizer)?.by(by),
+        )
     }
 
     /// What a prompt cache can reuse from one request to the next, and what broke it: what
@@ -328,7 +364,11 @@ impl Session {
         provider: Option<&str>,
         tokenizer: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.report::<PrefixReport>(py, options(at_time(at), only, provider, tokenizer)?)
+        self.table::<PrefixReport>(
+            py,
+            "PrefixReport",
+            options(at_time(at), only, provider, tokenizer)?,
+        )
     }
 
     /// What happened in each cycle: what `pactql steps --format json` prints.
@@ -341,7 +381,11 @@ impl Session {
         provider: Option<&str>,
         tokenizer: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.report::<StepReport>(py, options(at_time(at), only, provider, tokenizer)?)
+        self.table::<StepReport>(
+            py,
+            "StepReport",
+            options(at_time(at), only, provider, tokenizer)?,
+        )
     }
 
     /// What the model saw: the blocks of a snapshot or a range with their texts, what is new among them, and the call that
@@ -453,7 +497,9 @@ impl Session {
             let name = self.name().unwrap_or_default();
             usage.add(name, &session).map(|()| usage)
         });
-        json::report(py, &used.or_raise(py)?)
+        let used = json::report(py, &used.or_raise(py)?)?;
+        py.import("pactql._reports")?
+            .call_method1("UsageReport", (used,))
     }
 
     /// What a selector can ask for here: headers, attributes with their values, tools. What `pactql fields --json` prints.

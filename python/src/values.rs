@@ -7,7 +7,8 @@ use pactql::{
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple,
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString,
+    PyTuple,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,11 +46,11 @@ fn parameter(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(Value::Text(text.to_str()?.into()));
     }
-    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+    if is_list(value) {
         let items = value.try_iter()?.map(|item| {
             let item = item?;
             // A list inside a list is no value, however deep; one may hold itself.
-            if item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>() {
+            if is_list(&item) {
                 Err(PyTypeError::new_err(
                     "a list of a parameter has no lists in it",
                 ))
@@ -59,11 +60,24 @@ fn parameter(value: &Bound<'_, PyAny>) -> PyResult<Value> {
         });
         return Ok(Value::List(items.collect::<PyResult<_>>()?));
     }
+    let times = value.py().import("pactql._times")?;
+    let nanoseconds = times.call_method1("nanoseconds", (value,))?;
+    if !nanoseconds.is_none() {
+        return parameter(&nanoseconds);
+    }
     let class = value.get_type();
     Err(PyTypeError::new_err(format!(
-        "a parameter is None, a bool, an int, a float, a str, or a list of those, and not {}",
+        "a parameter is None, a bool, an int, a float, a str, a datetime, a timedelta, or a list or set of those, \
+         and not {}",
         class.name()?
     )))
+}
+
+fn is_list(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyList>()
+        || value.is_instance_of::<PyTuple>()
+        || value.is_instance_of::<PySet>()
+        || value.is_instance_of::<PyFrozenSet>()
 }
 
 /// Named values, of a mapping and of keywords.

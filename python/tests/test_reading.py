@@ -114,7 +114,7 @@ def test_a_node_is_not_a_collection() -> None:
     node = small().select("@t0 .cb[id='b']")[0]
     with pytest.raises(TypeError, match="not iterable"):
         list(node)  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match="by the names of its custom attributes, and not by int"):
+    with pytest.raises(TypeError, match="by the names of its members, and not by int"):
         node[0]  # type: ignore[index]
     assert not isinstance(node, Iterable) and 0 not in node
 

@@ -371,6 +371,28 @@ impl Selection {
         }
     }
 
+    /// The snapshots that the rows come from, oldest first: whole, also where a store has loaded a part of one.
+    ///
+    /// # Errors
+    /// A snapshot of a store that cannot be loaded.
+    pub fn snapshots(&self) -> Result<Vec<Arc<Snapshot>>, LoadFailure> {
+        let (history, target) = match &self.kind {
+            SelectionRows::KnownRows(known) => (&known.history, &RowSource::One(known.position)),
+            SelectionRows::Recipe(recipe) => (&recipe.history, &recipe.target),
+        };
+        let history = history.whole().map_or(&**history, |whole| &**whole);
+        match target {
+            RowSource::One(position) => {
+                history.fetch(*position)?;
+                Ok(history.get(*position).cloned().into_iter().collect())
+            }
+            RowSource::Union(union) => {
+                history.fetch_all()?;
+                Ok(union.snapshots(history).cloned().collect())
+            }
+        }
+    }
+
     /// Why there are no rows (LANGUAGE §10): names and values that no node has, the step after
     /// which nothing was left, matches in other snapshots. Empty if there are rows, or if the
     /// selector matches nothing by its form, which [`Selection::warnings`] reports.

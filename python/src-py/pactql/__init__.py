@@ -11,6 +11,7 @@ A `Session` is the history of one conversation; a `Store` has many of them. `sel
 
 import os as _os
 
+from . import _copies as _copies_of
 from ._errors import (
     CacheError,
     Cancelled,
@@ -26,6 +27,7 @@ from ._errors import (
     SnapshotNotFound,
     SqlError,
     StoreError,
+    UnsavedWarning,
 )
 from ._open import open
 from ._pactql import (
@@ -58,8 +60,9 @@ from ._pactql import (
     resolve,
 )
 from ._snapshot import Snapshot
-from .recording import record, recorder
+from .recording import Recorder, record, record_all, recorder, session
 
+_copies_of.install()
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=after_fork)
 
@@ -83,6 +86,7 @@ __all__ = [
     "PairDiff",
     "Prepared",
     "RangeDiff",
+    "Recorder",
     "Request",
     "Selection",
     "SelectorError",
@@ -98,12 +102,15 @@ __all__ = [
     "Store",
     "StoreAnswers",
     "StoreError",
+    "UnsavedWarning",
     "__version__",
     "build_cache",
     "count_tokens",
     "import_log",
     "open",
     "record",
+    "record_all",
     "recorder",
     "resolve",
+    "session",
 ]

@@ -114,6 +114,10 @@ class LeaseLost(StoreError):
     """The lease of this writer ran out, and another one took it."""
 
 
+class UnsavedWarning(RuntimeWarning):
+    """A context of a store was left without `commit` or `save`, and what it had written is lost."""
+
+
 class CacheError(Error):
     """A cache of documents is invalid, or cannot be made."""
 
@@ -151,7 +155,26 @@ _CLASSES: dict[str, type[Error]] = {
 }
 
 
+_PYTHON = (
+    ("; --messages POINTER says where else they are", "; `pactql.open(messages)` takes the list itself, wherever it was"),
+    ("`pactql sessions` lists the sessions of a store", "`store.keys()` lists its sessions"),
+    ("`pactql verify` names what is damaged", "`store.verify()` names what is damaged"),
+    ('`pactql select STORE#SESSION "@* *" --format ids` lists the ids', '`store[name].select("@* *").ids()` lists the ids'),
+    ("`pactql export --jsonl` without that line", "what `session.dumps()` gives without that line"),
+)
+"""What the library says of the command line, and what it is called here."""
+
+
+def _in_python(text: str) -> str:
+    for theirs, ours in _PYTHON:
+        text = text.replace(theirs, ours)
+    return text
+
+
 def make(code: str, attributes: dict[str, Any]) -> Error:
     """The exception of a code."""
-    message = attributes.pop("message")
+    message = _in_python(attributes.pop("message"))
+    for name in ("help", "picture"):
+        if attributes.get(name):
+            attributes[name] = _in_python(attributes[name])
     return _CLASSES.get(code, Error)(message, code=code, **attributes)

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import Node, RangeDiff, Selection, Session
+    from . import Node, RangeDiff, Selection, Session, Store
 
 ROWS = 20
 """How many rows of a table are shown."""
@@ -155,3 +155,29 @@ def _fields(fields: list[str], delta: dict[str, tuple[Any, Any]]) -> str:
         else:
             shown.append(escape(name))
     return "<br>".join(shown)
+
+
+def rows(title: str, found: list[dict[str, Any]]) -> str:
+    """A table of a report."""
+    heads = list(found[0]) if found else []
+    cells = [
+        "".join(_cell(_short("" if value is None else f"{value:,}" if type(value) is int else str(value))) for value in row.values())
+        for row in found[:NODES]
+    ]
+    note = f"{title}: {_counted(len(found), 'row')}"
+    if len(found) > NODES:
+        note += f", the first {NODES} are shown"
+    return _table(heads, cells, note)
+
+
+def store(self: Store) -> str:
+    """The sessions of a store."""
+    infos = self.sessions()
+    cells = [
+        _cell(escape(info.name), _MONO) + _cell(str(info.snapshots)) + _cell(_short(info.source or info.parent or ""))
+        for info in infos[:NODES]
+    ]
+    note = _counted(len(infos), "session")
+    if len(infos) > NODES:
+        note += f", the first {NODES} are shown"
+    return _table(["session", "snapshots", "from"], cells, note)

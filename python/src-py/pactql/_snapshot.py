@@ -7,12 +7,13 @@ where it is.
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import Node, Selection, Session
+    from ._reports import ShownSnapshot
 
 _LISTS = ("messages", "input", "contents")
 """The member of a request that has its messages, in the forms of the providers."""
@@ -47,9 +48,8 @@ class Snapshot:
         return self.select("*")
 
     @cached_property
-    def _shown(self) -> dict[str, Any]:
-        shown: dict[str, Any] = self.session.show(self.address)["snapshots"][0]
-        return shown
+    def _shown(self) -> ShownSnapshot:
+        return self.session.show(self.address)["snapshots"][0]
 
     @property
     def request(self) -> Any:
@@ -73,20 +73,24 @@ class Snapshot:
     @property
     def model(self) -> str | None:
         """The model that was called."""
-        model: str | None = self._shown["call"].get("model")
-        return model
+        return self._shown["call"].get("model")
 
     @property
     def usage(self) -> dict[str, int]:
         """The provider's counts of tokens, as far as it gave them."""
         call = self._shown["call"]
-        return {name: count for name, count in call.items() if name.endswith("_tokens") and count is not None}
+        return {name: count for name, count in call.items() if name.endswith("_tokens") and isinstance(count, int)}
 
     @property
     def stop_reason(self) -> str | None:
         """Why the model stopped."""
-        reason: str | None = self._shown["call"].get("stop_reason")
-        return reason
+        return self._shown["call"].get("stop_reason")
+
+    @property
+    def latency(self) -> timedelta | None:
+        """How long the call took, if the session says it."""
+        took = self._shown["call"].get("latency_ms")
+        return None if took is None else timedelta(milliseconds=took)
 
     @property
     def time(self) -> datetime | None:

@@ -1,0 +1,102 @@
+"""Copies: what is immutable is its own copy, and what is pickled comes back with the same nodes.
+
+A session is pickled with its snapshots, a selection and a node with the snapshots they are from, so that a worker of
+`multiprocessing` needs no store.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from typing import Any
+
+from ._html import store
+from ._pactql import (
+    Change,
+    Check,
+    Engine,
+    Explain,
+    Fit,
+    Imported,
+    Node,
+    PairDiff,
+    Prepared,
+    RangeDiff,
+    Request,
+    Selection,
+    Session,
+    SessionInfo,
+    SnapshotRef,
+    Store,
+)
+from ._watch import watch
+
+_IMMUTABLE = (
+    Change, Check, Engine, Explain, Fit, Imported, Node, PairDiff, Prepared, RangeDiff, Request, Selection, Session,
+    SessionInfo, SnapshotRef,
+)  # fmt: skip
+
+
+def itself(self: Any) -> Any:
+    """What is immutable needs no copy."""
+    return self
+
+
+def deep(self: Any, memo: object) -> Any:
+    """What is immutable needs no copy."""
+    return self
+
+
+def of_session(text: str, name: str | None) -> Session:
+    """A session from its text."""
+    return Session.parse(text, name=name)
+
+
+def of_selection(text: str, working: bool, keys: list[tuple[int, str]], name: str | None) -> Selection:
+    """A selection from the snapshots that it is from, and its nodes."""
+    every = Session.parse(text, name=name).select("*" if working else "@* *")
+    places = {(0 if working else node.snapshot, node.id): at for at, node in enumerate(every)}
+    if not working and any(key not in places for key in keys):
+        # A node of an older snapshot that a newer one has, too.
+        return _of_snapshots(text, keys, name)
+    return every._pick([places[key] for key in keys], name)
+
+
+def _of_snapshots(text: str, keys: list[tuple[int, str]], name: str | None) -> Selection:
+    cycle = keys[0][0]
+    if any(key[0] != cycle for key in keys):
+        raise TypeError("a selection whose nodes are of several snapshots, and in newer ones, too, cannot be pickled")
+    every = Session.parse(text, name=name).select(f"@c{cycle} *")
+    places = {node.id: at for at, node in enumerate(every)}
+    return every._pick([places[id] for _, id in keys], name)
+
+
+def of_node(text: str, working: bool, key: tuple[int, str]) -> Node:
+    """A node from its snapshot."""
+    return of_selection(text, working, [key], None)[0]
+
+
+def _session(session: Session) -> Any:
+    return of_session, (session.dumps(), session.name)
+
+
+def _selection(selection: Selection) -> Any:
+    text, working = selection._parts()
+    keys = [(0 if working else node.snapshot, node.id) for node in selection]
+    return of_selection, (text, working, keys, selection.session)
+
+
+def _node(node: Node) -> Any:
+    text, working = node._parts()
+    return of_node, (text, working, (0 if working else node.snapshot, node.id))
+
+
+def install() -> None:
+    """Has the classes of the native module copy and pickle as others do."""
+    for kind in _IMMUTABLE:
+        setattr(kind, "__copy__", itself)
+        setattr(kind, "__deepcopy__", deep)
+    setattr(Store, "watch", watch)
+    setattr(Store, "_repr_html_", store)
+    copyreg.pickle(Session, _session)
+    copyreg.pickle(Selection, _selection)
+    copyreg.pickle(Node, _node)

@@ -1,0 +1,388 @@
+"""What the reports of a session have: the types of their members, and the classes of those that people look at.
+
+A report is a dictionary of what the command line prints with `--json`. This is the one definition of its members: for
+type checkers, for the documentation, and for tables.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from . import _html
+
+
+class Counted(TypedDict, total=False):
+    """A group of texts, and how much it is."""
+
+    name: str | None
+    blocks: int
+    bytes: int
+    tokens: int
+    media: int
+
+
+class Used(TypedDict, total=False):
+    """What calls used, and cost in billionths of a dollar."""
+
+    name: str
+    requests: int
+    input_tokens: int
+    cached_tokens: int
+    cache_write_tokens: int
+    output_tokens: int
+    nano_dollars: int
+    uncounted: int
+    unpriced: int
+
+
+class Call(TypedDict, total=False):
+    """A call of the provider."""
+
+    made: bool
+    reconstructed: bool
+    model: str
+    stop_reason: str
+    latency_ms: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+
+
+class Difference(TypedDict, total=False):
+    """Where two requests part, why, and what to do about it."""
+
+    at: int
+    place: dict[str, Any]
+    block: str
+    cause: str
+    count: int
+    mend: str
+    older: str
+    newer: str
+
+
+class Step(TypedDict, total=False):
+    """What happened in a cycle."""
+
+    label: str
+    cycle: int
+    time: str
+    made: bool
+    tokens: int
+    added: int
+    removed: int
+    changed: int
+    gap_ms: int
+    prefix_percent: int
+    broken: Difference
+    events: list[dict[str, Any]]
+
+
+class PrefixStep(TypedDict, total=False):
+    """What a prompt cache can reuse of one request in the next."""
+
+    cycle: int
+    before: int
+    bytes: int
+    bytes_before: int
+    shared_bytes: int
+    tokens: int
+    tokens_before: int
+    shared_tokens: int
+    call: Call
+    difference: Difference
+
+
+class SnapshotTokens(TypedDict, total=False):
+    """The tokens of a request."""
+
+    label: str
+    cycle: int
+    blocks: int
+    bytes: int
+    tokens: int
+    media: int
+    reply: Counted
+    groups: list[Counted]
+    call: Call
+
+
+class ShownBlock(TypedDict, total=False):
+    """A block as it is shown."""
+
+    id: str
+    region: str
+    role: str
+    kind: str
+    reply: bool
+    error: bool
+    news: str
+    bytes: int
+    tokens: int
+    text: str
+    turn: str
+    depth: int
+    tool: str
+    call_id: str
+
+
+class ShownSnapshot(TypedDict, total=False):
+    """A snapshot as it is shown."""
+
+    label: str
+    cycle: int
+    time: str
+    call: Call
+    tokenizer: str
+    tokens: int
+    removed: int
+    blocks: list[ShownBlock]
+
+
+class Shown(TypedDict):
+    """What `Session.show` gives."""
+
+    snapshots: list[ShownSnapshot]
+
+
+class FoundLine(TypedDict):
+    """A line that a search matches, and where."""
+
+    number: int
+    text: str
+    ranges: list[dict[str, int]]
+
+
+class FoundBlock(TypedDict, total=False):
+    """A block that a search matches, and the snapshots that have it."""
+
+    id: str
+    role: str
+    kind: str
+    first: str
+    last: str
+    lines: list[FoundLine]
+
+
+class Found(TypedDict):
+    """What `Session.grep` gives."""
+
+    lines: int
+    blocks: list[FoundBlock]
+
+
+class Top(TypedDict, total=False):
+    """What `Session.top` gives."""
+
+    tokenizer: str
+    by: str | None
+    sessions: int
+    groups: list[Counted]
+
+
+class Unused(TypedDict, total=False):
+    """What `Session.unused` gives."""
+
+    tokenizer: str
+    snapshots: int
+    defined: int
+    tools: list[dict[str, Any]]
+    prices: str
+
+
+class Duplicates(TypedDict, total=False):
+    """What `Session.duplicates` gives."""
+
+    tokenizer: str
+    snapshots: list[dict[str, Any]]
+
+
+class ConditionResult(TypedDict):
+    """Whether a condition holds."""
+
+    line: int
+    condition: str
+    holds: bool
+    failures: int
+    first: list[dict[str, Any]]
+
+
+class Checked(TypedDict):
+    """What `Session.check` gives."""
+
+    holds: bool
+    conditions: list[ConditionResult]
+
+
+class FieldsFound(TypedDict):
+    """What `Session.fields` gives."""
+
+    sessions: int
+    nodes: int
+    fields: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+    headers: list[str]
+
+
+class Parted(TypedDict, total=False):
+    """What `Session.diff` gives."""
+
+    equal: int
+    parted: dict[str, Any] | None
+    a: dict[str, Any]
+    b: dict[str, Any]
+
+
+class Blamed(TypedDict):
+    """What `Session.blame` gives."""
+
+    id: str
+    events: list[dict[str, Any]]
+
+
+class Attempt(TypedDict, total=False):
+    """A recorded call of the provider."""
+
+    attempt_id: str
+    cycle_id: int
+    status: str
+    started_at: str
+    ended_at: str | None
+    provider: str
+    model: str | None
+    token_in: int | None
+    token_out: int | None
+    error: str | None
+
+
+class Report(dict[str, Any]):
+    """A report that is a table, too: `rows()` for a data frame, HTML for a notebook.
+
+    >>> report = session.tokens("@t0", by="role")
+    >>> [(row["name"], row["tokens"] > 0) for row in report.rows()][:2]
+    [('tool', True), ('assistant', True)]
+    """
+
+    _title = ""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Its table: flat dictionaries with the same names, for `pandas.DataFrame` and `polars.DataFrame`."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return _html.rows(self._title, self.rows())
+
+
+def _flat(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: row.get(name) for name in names}
+
+
+class TokenReport(Report):
+    """What `Session.tokens` gives: the tokens of each group of each snapshot."""
+
+    _title = "tokens"
+
+    @property
+    def snapshots(self) -> list[SnapshotTokens]:
+        """The snapshots, with the groups of each."""
+        found: list[SnapshotTokens] = self["snapshots"]
+        return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each group of each snapshot."""
+        names = ("name", "blocks", "bytes", "tokens", "media")
+        return [
+            {"snapshot": snapshot["label"], "cycle": snapshot.get("cycle"), **_flat(dict(group), names)}
+            for snapshot in self.snapshots
+            for group in snapshot["groups"]
+        ]
+
+
+class WithoutReport(Report):
+    """What `Session.tokens` gives with `without`: what the calls used, and what they would have used."""
+
+    _title = "tokens without"
+
+    @property
+    def now(self) -> Used:
+        """What they used."""
+        found: Used = self["now"]
+        return found
+
+    @property
+    def then(self) -> Used:
+        """What they would have used."""
+        found: Used = self["then"]
+        return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Two rows: `now` and `then`."""
+        return [{"name": name, **self[name]} for name in ("now", "then")]
+
+
+class PrefixReport(Report):
+    """What `Session.prefix` gives: what a prompt cache can reuse from request to request."""
+
+    _title = "prefix"
+
+    @property
+    def steps(self) -> list[PrefixStep]:
+        """The pairs of requests."""
+        found: list[PrefixStep] = self["steps"]
+        return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each pair of requests."""
+        names = ("cycle", "before", "bytes", "bytes_before", "shared_bytes", "tokens", "tokens_before", "shared_tokens")
+        rows = []
+        for step in self.steps:
+            broken = step.get("difference") or {}
+            rows.append(
+                {**_flat(dict(step), names), "cause": broken.get("cause"), "block": broken.get("block"), "mend": broken.get("mend")}
+            )
+        return rows
+
+
+class StepReport(Report):
+    """What `Session.steps` gives: what happened in each cycle."""
+
+    _title = "steps"
+
+    @property
+    def steps(self) -> list[Step]:
+        """The cycles."""
+        found: list[Step] = self["steps"]
+        return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each cycle."""
+        names = ("label", "cycle", "time", "made", "tokens", "added", "removed", "changed", "gap_ms", "prefix_percent")
+        return [
+            {**_flat(dict(step), names), "broken": (step.get("broken") or {}).get("cause")} for step in self.steps
+        ]
+
+
+class UsageReport(Report):
+    """What `Session.usage` gives: what the calls used and cost, in groups."""
+
+    _title = "usage"
+
+    @property
+    def groups(self) -> list[Used]:
+        """The groups."""
+        found: list[Used] = self["groups"]
+        return found
+
+    @property
+    def total(self) -> Used:
+        """All of them."""
+        found: Used = self["total"]
+        return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each group."""
+        names = (
+            "name", "requests", "input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens",
+            "nano_dollars", "uncounted", "unpriced",
+        )  # fmt: skip
+        return [_flat(dict(group), names) for group in self.groups]

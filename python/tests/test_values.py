@@ -1,0 +1,201 @@
+"""Values behave as values of Python do: copied, pickled, compared, given as parameters."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import gzip
+import json
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from datetime import datetime, timedelta, timezone
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pactql
+import pytest
+
+
+def described(value: Any) -> Any:
+    """What a value is, without whose memory it is in."""
+    if isinstance(value, pactql.Session):
+        return value.name, value.dumps(full=True)
+    if isinstance(value, pactql.Snapshot):
+        return value.cycle, described(value.session)
+    if isinstance(value, pactql.Node):
+        return value.snapshot, value.to_dict()
+    return value.session, [described(node) for node in value]
+
+
+def values(session: pactql.Session) -> list[Any]:
+    found = session.select("@t0 .cb")
+    return [session, session[-1], found, found[0], found[::-2], found[1:3], session.select("@t-2 .cb"), session.select("@* .cb")]
+
+
+def test_copies(session: pactql.Session) -> None:
+    for value in values(session):
+        for again in (copy.copy(value), copy.deepcopy(value)):
+            assert again == value and hash(again) == hash(value)
+        again = pickle.loads(pickle.dumps(value))
+        assert type(again) is type(value) and described(again) == described(value)
+    context = pactql.Context()
+    context.append("user", "Hello")
+    working = pickle.loads(pickle.dumps(context.select("^ah .cb")))
+    assert working.texts() == ["Hello"]
+
+
+def test_copies_of_a_store(tmp_path: Path, session: pactql.Session) -> None:
+    with pactql.Store.open(tmp_path / "agents.db") as store:
+        store.add("a", session)
+        answers = dict(store.select("@t0 .cb[role='user']"))
+        again = pickle.loads(pickle.dumps(answers))
+        assert described(again["a"]) == described(answers["a"]) and again["a"].session == "a"
+        assert pickle.loads(pickle.dumps(store["a"])).cycles == session.cycles
+
+
+def texts(nodes: pactql.Selection) -> list[str]:
+    return nodes.texts()
+
+
+def test_a_selection_goes_to_another_process(session: pactql.Session) -> None:
+    found = session.select("@t0 .cb[role='user']")
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        assert pool.submit(texts, found).result() == found.texts()
+
+
+def test_equality_of_selections(session: pactql.Session) -> None:
+    found = session.select("@t0 .cb[role='user']")
+    assert found == session.select("@t0 .cb[role=$role]", role="user") and found == found[:]
+    assert found != found[1:] and found != found[::-1] and found != list(found)
+    assert len({found, session.select("@t0 .cb[role='user']")}) == 1
+
+
+def test_parameters(session: pactql.Session) -> None:
+    def ids(**params: Any) -> list[str]:
+        return session.select("@t0 .cb[role=$role]", **params).ids()
+
+    assert ids(role={"user", "tool"}) == ids(role=frozenset(["tool", "user"])) == ids(role=["user", "tool"])
+    every = session.select("@t0 .cb")
+    when = sorted(node.created_at_ns for node in every)[len(every) // 2]
+    moment = datetime.fromtimestamp(when // 1_000 / 1_000_000, timezone.utc)
+    at = session.select("@t0 .cb[created_at_ns>=$at]", at=moment)
+    assert 0 < len(at) < len(every) and at == session.select("@t0 .cb[created_at_ns>=$at]", at=when // 1_000 * 1_000)
+    assert at == session.select("@t0 .cb[created_at_ns>=$at]", at=moment.astimezone(timezone(timedelta(hours=5))))
+    assert session.select("@t0 .cb[created_at_ns>$d]", d=timedelta(days=1)) == session.select("@t0 .cb[created_at_ns>86400000000000]")
+    with pytest.raises(TypeError, match="a datetime, a timedelta, or a list or set"):
+        ids(role=object())
+    with pytest.raises(TypeError, match="has no lists in it"):
+        ids(role=[{"user"}])
+
+
+def test_members_of_a_node(session: pactql.Session) -> None:
+    node = session.select("@t0 .cb[kind='call']")[0]
+    assert node["role"] == node.role and node["id"] == node.id and node["content"] == node.content
+    assert {name: node[name] for name in node.to_dict()} == node.to_dict()
+    assert "role" in node and "data_call_id" in node and "zzz" not in node and node.get("ttl", 3) == (node.ttl or 3)
+    with pytest.raises(KeyError, match="zzz"):
+        node["zzz"]
+
+
+def test_tables_of_reports(session: pactql.Session) -> None:
+    reports: list[Any] = [
+        session.steps(), session.tokens("@history", by="role"), session.prefix(), session.usage("model"),
+        session.tokens(without=".cb[kind='call']"),
+    ]  # fmt: skip
+    for report in reports:
+        rows = report.rows()
+        assert rows and all(list(row) == list(rows[0]) for row in rows)
+        assert json.loads(json.dumps(report)) == report
+        assert "<table>" in report._repr_html_()
+        polars = pytest.importorskip("polars")
+        assert len(polars.DataFrame(rows)) == len(rows)
+    assert len(session.steps().rows()) == len(session)
+
+
+def test_watching(tmp_path: Path) -> None:
+    store = pactql.Store.open(tmp_path / "agents.db")
+
+    def write(text: str) -> None:
+        with store.write("a") as context:
+            context.append("user", text)
+            context.commit()
+
+    write("one")
+    watch = store.watch("a", timeout=0, interval=0.01)
+    assert list(watch) == []
+    write("two")
+    write("three")
+    assert [snapshot.cycle for snapshot in watch] == [2, 3]
+
+    async def run() -> list[int]:
+        return [snapshot.cycle async for snapshot in store.watch("a", past=True, timeout=0)]
+
+    assert asyncio.run(run()) == [1, 2, 3]
+    assert "1 session<" in store._repr_html_()
+
+
+def test_open(tmp_path: Path, fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def steps(source: Any, **more: Any) -> Any:
+        session = pactql.open(source, **more)
+        assert isinstance(session, pactql.Session)
+        return len(session), session.name
+
+    log, snapshots = fixtures / "chat.openai.json", fixtures / "support-agent.jsonl"
+    assert steps(log) == (5, "chat.openai") and steps(snapshots) == (6, None)
+    for path in (log, snapshots):
+        packed = tmp_path / f"{path.name}.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        assert steps(packed)[0] == steps(path)[0]
+    assert steps(tmp_path / "chat.openai.json.gz") == (5, "chat.openai")
+    messages = json.loads(log.read_text())
+    assert steps(messages)[0] == 5 and steps(json.dumps(message) for message in messages)[0] == 5
+    assert steps(log.read_bytes())[0] == 5 and steps(gzip.compress(log.read_bytes()))[0] == 5
+    store = tmp_path / "agents.db"
+    with pactql.Store.open(store) as opened:
+        opened.import_log(log, name="a")
+    assert isinstance(pactql.open(store), pactql.Store)
+    assert steps(f"{store}#a") == (5, "a") and steps(store, name="a") == (5, "a")
+    folder = tmp_path / "logs"
+    (folder / "below").mkdir(parents=True)
+    (folder / "below" / "one.json").write_bytes(log.read_bytes())
+    assert steps(folder) == (5, "one")
+    (folder / "two.json").write_bytes(log.read_bytes())
+    with pytest.raises(ValueError, match="2 sessions; `name=` says which: 'one', 'two'"):
+        pactql.open(folder)
+    assert steps(folder, name="two") == (5, "two")
+    # The log that an agent wrote last.
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME", "COPILOT_HOME", "PI_CODING_AGENT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(pactql.InputMissing, match="no logs of agents"):
+        pactql.open()
+    place = tmp_path / ".claude" / "projects" / "p"
+    place.mkdir(parents=True)
+    (place / "x.jsonl").write_text("\n".join(map(json.dumps, messages)))
+    assert steps(None) == (5, "x")
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ([{"x": 1}], "pactql.open(messages)` takes the list itself"),
+        (3, "expected a path, messages or lines of a log, not int"),
+        ("missing.json", "missing.json does not exist"),
+        ("fixtures", "sessions; `name=` says which"),
+    ],
+)
+def test_what_cannot_be_opened(source: Any, words: str, place: Path) -> None:
+    with pytest.raises((pactql.Error, TypeError, ValueError)) as raised:
+        pactql.open(source)
+    assert words in str(raised.value) and "--" not in str(raised.value)
+
+
+def test_errors_name_what_there_is_in_python(tmp_path: Path, fixtures: Path) -> None:
+    with pytest.raises(pactql.InputError, match="is a log .openai., and not a file of snapshots") as raised:
+        pactql.Session.open(fixtures / "chat.openai.json")
+    assert raised.value.faults == [] and raised.value.help == "`pactql.open(path)` reads both"
+    store = pactql.Store.open(tmp_path / "agents.db")
+    with pytest.raises(pactql.SessionNotFound) as missing:
+        store.session("nobody")
+    assert missing.value.help == "`store.keys()` lists its sessions"
