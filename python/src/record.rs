@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 /// A call as Python gives it: API, session, request, response, error, whether it was stopped, when it began and
-/// ended, how long it took in milliseconds, the provider's id of it, and patterns of the caller.
+/// ended, how long it took in milliseconds, the provider's id of it, patterns of the caller, and whether all calls
+/// of the session's name are one session.
 type Row = (
     String,
     String,
@@ -25,6 +26,7 @@ type Row = (
     Option<u64>,
     Option<String>,
     Option<Vec<String>>,
+    bool,
 );
 
 /// The most characters of what an API says of an error that an attempt keeps.
@@ -107,6 +109,7 @@ impl Inner {
             latency,
             id,
             patterns,
+            together,
         ) = row;
         let mut call = ProviderCall::new(provider(&api)?, session, request);
         call.response = response;
@@ -116,6 +119,7 @@ impl Inner {
         call.ended_at_ns = ended;
         call.latency_ms = latency;
         call.request_id = id;
+        call.together = together;
         let patterns = match self.patterns.get(&patterns) {
             Some(known) => known,
             None => {

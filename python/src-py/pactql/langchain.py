@@ -4,8 +4,8 @@
     graph.invoke(inputs, config={"callbacks": [RecordingHandler("agent.db", session="support-42")]})
 
 Each call of a chat model is a snapshot of the messages, tools and parameters that LangChain gave the model, in the form
-of Chat Completions, with the reply and its usage. What the provider was sent is recorded by
-`pactql.record(client, …)`; use one of the two.
+of Chat Completions, with the reply and its usage: a reconstruction. Where `pactql.record_all` of the same store sees what
+goes over the wire, that is kept in its place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from .recording._call import Call
+from .recording._call import Call, around
 from .recording._recorder import Recorder, Redact, is_off
 
 __all__ = ["RecordingHandler"]
@@ -74,6 +74,7 @@ class RecordingHandler(BaseCallbackHandler):
             )
             call.size = size + more
             self._calls[run_id] = call
+            around.set(call)
         except Exception as error:  # noqa: BLE001 - nothing may reach the caller
             self.recorder._failed(f"{type(error).__name__}: {error}")
 

@@ -49,7 +49,7 @@ REPLIES = (
 
 def said(body: Any) -> str:
     """All that the last message says, as text."""
-    messages = body.get("messages", body.get("input", ""))
+    messages = body.get("messages", body.get("input", body.get("contents", "")))
     return json.dumps(messages[-1] if isinstance(messages, list) and messages else messages)
 
 
@@ -95,6 +95,15 @@ class Handler(BaseHTTPRequestHandler):
             whole, events = chat(body, text, reply, number)
         elif self.path.endswith("/responses"):
             whole, events = responses(body, text, reply, number)
+        elif "enerateContent" in self.path:
+            whole, events = gemini(reply)
+            if ":stream" in self.path:
+                return self.stream(events, text)
+        elif self.path.endswith("/converse"):
+            whole, events = converse(reply), iter(())
+        elif self.path.endswith("/tickets/messages"):
+            # Of an API that has nothing to do with models.
+            whole, events = {"ok": True}, iter(())
         else:
             whole, events = messages(body, text, reply, number)
         if body.get("stream"):
@@ -313,6 +322,33 @@ def messages(body: Any, text: str, reply: str, number: int) -> Tuple[Any, Iterat
         yield event({"type": "message_stop"})
 
     return whole, events()
+
+
+def gemini(reply: str) -> Tuple[Any, Iterator[str]]:
+    usage = {"promptTokenCount": 20, "candidatesTokenCount": 7, "totalTokenCount": 27}
+
+    def piece(text: str, **more: Any) -> Any:
+        content = {"role": "model", "parts": [{"text": text}]}
+        return {"candidates": [{"index": 0, "content": content, **more}], "modelVersion": "g-001"}
+
+    whole = {**piece(reply, finishReason="STOP"), "usageMetadata": usage}
+
+    def events() -> Iterator[str]:
+        *first, last = pieces(reply)
+        for text in first:
+            yield event(piece(text))
+        yield event({**piece(last, finishReason="STOP"), "usageMetadata": usage})
+
+    return whole, events()
+
+
+def converse(reply: str) -> Any:
+    return {
+        "output": {"message": {"role": "assistant", "content": [{"text": reply}]}},
+        "stopReason": "end_turn",
+        "usage": {"inputTokens": 20, "outputTokens": 7, "totalTokens": 27},
+        "metrics": {"latencyMs": 3},
+    }
 
 
 class Quiet(ThreadingHTTPServer):

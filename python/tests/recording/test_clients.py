@@ -40,7 +40,6 @@ def anthropic_client(server: Server, **more: Any) -> anthropic.Anthropic:
 def flush(client: Any) -> Recorder:
     """Waits for what was recorded, which must be all of it."""
     recorder = pactql.recorder(client)
-    assert recorder is not None
     assert recorder.flush(30)
     assert (recorder.failures, recorder.dropped, recorder.last_error) == (0, 0, None)
     return recorder
@@ -333,7 +332,8 @@ def test_copies_record_and_the_original_does_not(server: Server, path: str) -> N
     assert copy.timeout == 20 and copy.max_retries == original.max_retries
     copy.chat.completions.create(model="m", messages=ask)  # type: ignore[arg-type]
     assert flush(client).recorded == 1
-    assert pactql.recorder(original) is None
+    with pytest.raises(ValueError, match="is not recorded"):
+        pactql.recorder(original)
     # Closing it closes the connections that both have, as closing a copy of the SDK does.
     with client:
         pass
@@ -350,7 +350,7 @@ def test_nothing_reaches_the_caller(server: Server, tmp_path: Any) -> None:
         for _ in range(3):
             assert client.chat.completions.create(model="m", messages=ask).choices
         recorder = pactql.recorder(client)
-        assert recorder is not None and recorder.flush(30)
+        assert recorder.flush(30)
     assert (recorder.recorded, recorder.failures) == (0, 3)
     assert [warning.category for warning in caught] == [RecordingWarning]
     assert "not a store" in str(caught[0].message)
@@ -365,7 +365,7 @@ def test_nothing_reaches_the_caller(server: Server, tmp_path: Any) -> None:
         client = pactql.record(openai_client(server), tmp_path / "other.db", **arguments)
         assert client.chat.completions.create(model="m", messages=ask).choices
         recorder = pactql.recorder(client)
-        assert recorder is not None and recorder.flush(30)
+        assert recorder.flush(30)
         assert (recorder.recorded, recorder.failures) == (0, 1)
 
 

@@ -89,9 +89,7 @@ def test_recording_twice_records_once(server: Server, path: str, tmp_path: Path)
 
 
 def recorder_of(client: Any) -> Recorder:
-    recorder = pactql.recorder(client)
-    assert recorder is not None
-    return recorder
+    return pactql.recorder(client)
 
 
 def test_a_closed_recorder_is_refused(server: Server, path: str) -> None:

@@ -28,6 +28,8 @@ pub struct ProviderCall {
     pub latency_ms: Option<u64>,
     /// The id that the provider gave the request.
     pub request_id: Option<String>,
+    /// Whether all such calls of the session's name are one session, also those that share no beginning.
+    pub together: bool,
 }
 
 impl ProviderCall {
@@ -44,6 +46,7 @@ impl ProviderCall {
             ended_at_ns: 0,
             latency_ms: None,
             request_id: None,
+            together: false,
         }
     }
 

@@ -97,3 +97,8 @@ pub(super) fn source(base: &str, request: &[Print]) -> String {
     let first = first.map_or(0, |first| first.number());
     format!("{}{first:016x}", origin(base))
 }
+
+/// Where the one session of all calls of a name comes from.
+pub(super) fn together(base: &str) -> String {
+    format!("{}together", origin(base))
+}

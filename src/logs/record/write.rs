@@ -1,7 +1,7 @@
 //! From calls to snapshots and attempts.
 
 use super::call::{ProviderCall, Recorded};
-use super::choice::{SessionFit, fit, has_last_reply, is_of, source};
+use super::choice::{SessionFit, fit, has_last_reply, is_of, source, together};
 use crate::history::{Attempt, AttemptStatus};
 use crate::index::{Snapshot, SnapshotBuilder};
 use crate::json::canonical;
@@ -51,7 +51,7 @@ impl KnownSessions {
     ) -> Result<Recorded, Error> {
         let call = call.redacted(patterns);
         let mut live = read(&call)?;
-        let row = self.row_of(ledger, &call.session, &live)?;
+        let row = self.row_of(ledger, &call, &live)?;
         self.touched = Some(row.session);
         let status = match (&call.error, call.canceled) {
             (_, true) => AttemptStatus::Canceled,
@@ -100,9 +100,13 @@ impl KnownSessions {
     fn row_of(
         &mut self,
         ledger: &mut Ledger<'_>,
-        base: &str,
+        call: &ProviderCall,
         live: &LiveCall,
     ) -> Result<SessionEntry, Error> {
+        let base = &*call.session;
+        if call.together {
+            return self.together_row(ledger, base);
+        }
         let prints = live.prints();
         if let Some(response) = live.previous() {
             for row in ledger.of_response(base, response)? {
@@ -131,6 +135,19 @@ impl KnownSessions {
         }
         if let Some(row) = self.with_last_reply(ledger, base, &prints)? {
             return Ok(row);
+        }
+        let row = self.begin(ledger, base, &source)?;
+        self.know(ledger, &row)?;
+        Ok(row)
+    }
+
+    /// The one session of all calls of a name.
+    fn together_row(&mut self, ledger: &mut Ledger<'_>, base: &str) -> Result<SessionEntry, Error> {
+        let source = together(base);
+        for row in ledger.of_source(&source)? {
+            if is_of(&row, base) && self.know(ledger, &row)? {
+                return Ok(row);
+            }
         }
         let row = self.begin(ledger, base, &source)?;
         self.know(ledger, &row)?;

@@ -9,7 +9,8 @@ client behaves as before: recording changes no request, raises nothing into the 
 
 from __future__ import annotations
 
-from ._clients import record, recorder
+from ._call import session
+from ._clients import record, record_all, recorder
 from ._recorder import Recorder, RecordingWarning
 
-__all__ = ["Recorder", "RecordingWarning", "record", "recorder"]
+__all__ = ["Recorder", "RecordingWarning", "record", "record_all", "recorder", "session"]

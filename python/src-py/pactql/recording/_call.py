@@ -6,7 +6,9 @@ import json
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Optional, Protocol, Tuple
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Optional, Protocol, Tuple
 
 if TYPE_CHECKING:
     from ._recorder import Recorder
@@ -15,6 +17,38 @@ if TYPE_CHECKING:
 Row = Tuple[
     str, str, str, Optional[str], Optional[str], bool, int, int, Optional[int], Optional[str]
 ]
+
+
+#: The call that a framework says it makes, while it makes it: what is sent inside is that call.
+around: "ContextVar[Optional[Call]]" = ContextVar("pactql.around", default=None)
+
+#: The session that a `with` statement names.
+_named: "ContextVar[Optional[str]]" = ContextVar("pactql.session", default=None)
+
+
+@contextmanager
+def session(name: str) -> Iterator[str]:
+    """Names the session of the calls that are recorded inside, whatever their clients say: all of them are one session,
+    also those that do not go on with one another.
+
+    Threads that are started inside have no name, tasks of ``asyncio`` have this one.
+
+    >>> with pactql.session("nightly/summaries") as name:
+    ...     pass  # calls of recorded clients
+    >>> name
+    'nightly/summaries'
+    """
+    token = _named.set(name)
+    try:
+        yield name
+    finally:
+        _named.reset(token)
+
+
+def named(session: str) -> Tuple[str, bool]:
+    """The session of a call whose client says this one, and whether all calls of the name are one session."""
+    name = _named.get()
+    return (session, False) if name is None else (name, True)
 
 
 class Assemble(Protocol):
@@ -34,6 +68,8 @@ class Call:
         "done",
         "ended_ns",
         "headers",
+        "is_sent",
+        "together",
         "latency_ns",
         "pid",
         "recorder",
@@ -51,7 +87,8 @@ class Call:
     def __init__(self, recorder: "Recorder", api: str, session: str, request: Any) -> None:
         self.recorder = recorder
         self.api = api
-        self.session = session
+        #: The session, and whether all calls of its name are one.
+        self.session, self.together = named(session)
         #: The body, or what gives it when it is written.
         self.request: Any = request
         self.status: Optional[int] = None
@@ -64,6 +101,8 @@ class Call:
         #: Whether the caller ended it before the response was whole.
         self.stopped = False
         self.done = False
+        #: Whether a transport has noted what was sent.
+        self.is_sent = False
         #: Roughly the bytes that it holds; whoever gives a function as the request or the response says them.
         self.size = len(request) if isinstance(request, bytes) else 0
         self.pid = os.getpid()
@@ -99,8 +138,8 @@ class Call:
         self.latency_ns = time.perf_counter_ns() - self._clock
         self.ended_ns = self.started_ns + self.latency_ns
         self.size += sum(len(chunk) for chunk in self.chunks if isinstance(chunk, bytes))
-        # A copy of the process has a copy of the call.
-        if self.pid == os.getpid():
+        # A copy of the process has a copy of the call, and what a transport has noted is better.
+        if not self.is_sent and self.pid == os.getpid():
             self.recorder._submit(self)
 
     def row(self, assemble: Assemble, redact: Optional[Callable[[Any], Any]]) -> Optional[Row]:
@@ -109,6 +148,9 @@ class Call:
             # A redirection: the call is made again.
             return None
         request = self.request() if callable(self.request) else self.request
+        if request is None:
+            # It was none of an API.
+            return None
         request = request.decode("utf-8", "replace") if isinstance(request, bytes) else request
         reply = self._reply(assemble)
         response, said = reply.response, reply.said
@@ -130,7 +172,7 @@ class Call:
             self.started_ns,
             self.ended_ns,
             self.latency_ns // 1_000_000,
-            header("x-request-id") or header("request-id"),
+            header("x-request-id") or header("request-id") or header("x-amzn-requestid"),
         )
 
     def _reply(self, assemble: Assemble) -> "_Reply":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
+import asyncio
 import collections
 import os
 import queue
+import re
 import sys
 import threading
 import time
@@ -13,6 +14,7 @@ import warnings
 import weakref
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Set, Union
 
+from . import _ends
 from ._call import Call
 
 #: Calls that wait to be written, at most; then the oldest is dropped.
@@ -21,8 +23,8 @@ QUEUE_CALLS = 10_000
 QUEUE_BYTES = 256 << 20
 #: Calls of one transaction, at most.
 BATCH_CALLS = 64
-#: How long the writer waits for more calls after the first of a batch, in seconds.
-LINGER = 0.02
+#: How long the writer waits for more calls after the first of a batch, in seconds: what a process that is killed loses.
+LINGER = 0.005
 #: How long the writer waits before it tries a transaction again, in seconds.
 RETRY_SECONDS = 0.2
 #: How an error begins that is the database's; after another one, trying again would be of no use.
@@ -32,8 +34,13 @@ EXIT_SECONDS = 5.0
 
 #: What is taken out before anything is written: patterns, a function of a parsed body, or `False` for nothing but
 #: what authorizes requests.
-Redact = Union[None, bool, str, Sequence[str], Callable[[Any], Any]]
+Redact = Union[
+    None, bool, str, "re.Pattern[str]", Sequence[Union[str, "re.Pattern[str]"]], Callable[[Any], Any]
+]
 
+
+#: The name of the threads that write.
+_THREAD = "pactql-recording"
 
 #: Values of the environment variable `PACTQL_RECORD` that turn recording off.
 _OFF = frozenset(("0", "false", "no", "off"))
@@ -124,6 +131,10 @@ class Recorder:
         seconds, was too short."""
         return self._writer is None or self._writer.flush(timeout)
 
+    async def aflush(self, timeout: Optional[float] = None) -> bool:
+        """As `flush`, in an asynchronous program: ``await recorder.aflush()``."""
+        return await asyncio.to_thread(self.flush, timeout)
+
     def close(self, timeout: Optional[float] = EXIT_SECONDS) -> bool:
         """Writes what waits, as `flush` does, and records no more. Clients go on working."""
         done = self.flush(timeout)
@@ -172,6 +183,8 @@ class _Writer:
 
     _all: Dict[str, "_Writer"] = {}
     _guard = threading.RLock()
+    #: The process whose end has come, in which a call that still ends is written at once.
+    _ended: Optional[int] = None
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -185,6 +198,7 @@ class _Writer:
         """The writer of a store, for one recorder more."""
         is_path = "://" not in url and not url.startswith("sqlite:")
         key = os.path.abspath(url) if is_path else url
+        _ends.here()
         with cls._guard:
             writer = cls._all.get(key)
             if writer is None:
@@ -233,6 +247,8 @@ class _Writer:
         for oldest in dropped:
             oldest.recorder._warn("more calls are made than can be written: the oldest are dropped")
         self._awake()
+        if self._ended == os.getpid() and threading.current_thread().name != _THREAD:
+            self.flush(EXIT_SECONDS)
 
     def _oldest(self) -> Optional[Call]:
         """Takes the call that waits longest: a later one of its session has its messages, so it is missed least."""
@@ -253,7 +269,7 @@ class _Writer:
                 return
             self._running = True
         try:
-            threading.Thread(target=self._run, name="pactql-recording", daemon=True).start()
+            threading.Thread(target=self._run, name=_THREAD, daemon=True).start()
         except BaseException:
             self._running = False
             raise
@@ -338,7 +354,7 @@ class _Writer:
                 call.recorder._failed(f"{type(error).__name__}: {error}")
                 continue
             if row is not None:
-                rows.append((*row, call.recorder._patterns))
+                rows.append((*row, call.recorder._patterns, call.together))
                 calls.append(call)
         if not rows:
             return
@@ -371,13 +387,16 @@ class _Writer:
             call.recorder._failed(why)
 
     @classmethod
-    def _at_exit(cls) -> None:
-        """Writes what waits, in bounded time for all stores together. Calls in progress end here."""
+    def _end(cls, stop: bool, last: bool) -> None:
+        """Writes what waits, in bounded time for all stores together. Calls in progress end here if `stop` is true."""
         end = time.monotonic() + EXIT_SECONDS
         for writer in list(cls._all.values()):
-            for recorder in list(writer._recorders):
+            for recorder in list(writer._recorders) if stop else ():
                 for call in list(recorder._open):
                     call.stop()
+        if last:
+            cls._ended = os.getpid()
+        for writer in list(cls._all.values()):
             if not writer.flush(max(0.0, end - time.monotonic())):
                 waiting = writer._queue.qsize()
                 for recorder in list(writer._recorders):
@@ -405,8 +424,22 @@ def _redaction(redact: Redact) -> Any:
         return None, None
     if callable(redact):
         return redact, None
-    patterns = (redact,) if isinstance(redact, str) else tuple(redact)
-    return None, patterns
+    patterns: Any = (redact,) if isinstance(redact, (str, re.Pattern)) else redact
+    return None, tuple(_pattern(each) for each in patterns)
+
+
+def _pattern(pattern: Any) -> str:
+    """The text of a pattern, with the flags that a compiled one has."""
+    if isinstance(pattern, str):
+        return pattern
+    if not isinstance(pattern, re.Pattern) or not isinstance(pattern.pattern, str):
+        raise TypeError(f"a pattern of `redact` is a str or a compiled one, and not {type(pattern).__name__}")
+    flags = "".join(
+        letter
+        for letter, flag in (("i", re.I), ("m", re.M), ("s", re.S), ("x", re.X))
+        if pattern.flags & flag
+    )
+    return f"(?{flags}){pattern.pattern}" if flags else pattern.pattern
 
 
 def _check_patterns(patterns: Optional[Sequence[str]]) -> None:
@@ -417,6 +450,6 @@ def _check_patterns(patterns: Optional[Sequence[str]]) -> None:
         native._check_patterns(list(patterns))
 
 
-atexit.register(_Writer._at_exit)
+_ends.watch(_Writer._end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_Writer._in_child)

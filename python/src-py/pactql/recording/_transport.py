@@ -9,11 +9,12 @@ The packages of providers use `httpx` or, newer ones, `httpx2`: whichever a clie
 from __future__ import annotations
 
 import functools
+import json
 import sys
 from types import ModuleType
 from typing import Any, AsyncIterator, Iterator, Optional, Tuple
 
-from ._call import Call
+from ._call import Call, around
 from ._recorder import Recorder
 
 #: The name of the session of a call, or what gives it when the call is made.
@@ -23,15 +24,21 @@ Session = Any
 class Tap:
     """Decides which requests are calls, and begins them."""
 
-    __slots__ = ("paths", "recorder", "session")
+    __slots__ = ("paths", "recorder", "session", "strict")
 
     def __init__(
-        self, recorder: Recorder, session: Session, paths: Tuple[Tuple[str, str], ...]
+        self,
+        recorder: Recorder,
+        session: Session,
+        paths: Tuple[Tuple[str, str], ...],
+        strict: bool = False,
     ) -> None:
         self.recorder = recorder
         self.session = session
         #: Endings of paths, and the API that is there.
         self.paths = paths
+        #: Whether requests may be of anybody, so that their bodies say whether they are calls.
+        self.strict = strict
 
     def begin(self, request: Any) -> Optional[Call]:
         """Notes a request, if it is a call. Raises nothing."""
@@ -41,13 +48,31 @@ class Tap:
             path = request.url.path
             for ending, api in self.paths:
                 if path.endswith(ending):
-                    session = self.session() if callable(self.session) else self.session
-                    # A context variable may have no name yet.
-                    session = "recording" if session is None else str(session)
-                    return Call(self.recorder, api, session, request.content)
+                    if self.strict and not hasattr(request, "_content"):
+                        # A body that comes in pieces is none of an API.
+                        return None
+                    body: Any = request.content
+                    size = len(body)
+                    if api == "gemini":
+                        model = path.rpartition("/")[2].partition(":")[0]
+                        body = functools.partial(with_model, body, "model", model)
+                    elif self.strict:
+                        body = functools.partial(_checked, body, "input" if "responses" in api else "messages")
+                    return self.call(api, body, size)
         except Exception as error:  # noqa: BLE001 - nothing may reach the caller
-            self._failed(error)
+            self.failed(error)
         return None
+
+    def call(self, api: str, body: Any, size: int) -> Call:
+        """Begins a call."""
+        session = self.session() if callable(self.session) else self.session
+        outer = around.get()
+        if outer is not None and not outer.done and outer.recorder.shares(self.recorder):
+            outer.is_sent, session = True, outer.session
+        # A context variable may have no name yet.
+        call = Call(self.recorder, api, "recording" if session is None else str(session), body)
+        call.size = size
+        return call
 
     def attach(self, call: Call, response: Any, kind: int) -> None:
         """Notes a response, whose pieces go on to be noted: 0 for a stream that is read, 1 for one that is awaited. Raises
@@ -65,13 +90,31 @@ class Tap:
                 tee = _tees(_package(response))[kind]
                 response.stream = tee(response.stream, call)
         except Exception as error:  # noqa: BLE001
-            self._failed(error)
+            self.failed(error)
 
-    def _failed(self, error: Exception) -> None:
+    def failed(self, error: Exception) -> None:
         try:
             self.recorder._failed(f"{type(error).__name__}: {error}")
         except Exception:  # noqa: BLE001
             pass
+
+
+def with_model(body: bytes, name: str, model: str) -> Optional[str]:
+    """The body of a request whose address has the model, with the model in it."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return None
+    return json.dumps({name: model, **value}, ensure_ascii=False) if isinstance(value, dict) else None
+
+
+def _checked(body: bytes, name: str) -> Optional[bytes]:
+    """A body that is one of an API: it has a model and this member."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return None
+    return body if isinstance(value, dict) and "model" in value and name in value else None
 
 
 class _Tee:
