@@ -149,6 +149,12 @@ impl Store {
         self.close(py);
     }
 
+    /// The path or the address that it was opened with.
+    #[getter]
+    fn url(&self) -> &str {
+        &self.url
+    }
+
     /// A session for reading: its newest commit at the time of the call, and what came before.
     #[pyo3(signature = (name, /))]
     fn session(&self, py: Python<'_>, name: &str) -> PyResult<Session> {

@@ -17,7 +17,7 @@ use crate::history::{LoadFailure, Moment, Position, Union, run_union};
 use crate::index::{Bits, Snapshot, mask};
 use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, count, is_local, run, run_while};
 use crate::query::plan::Bound;
-use crate::support::diag::Warning;
+use crate::support::diag::{Error, Warning};
 
 /// Nodes of immutable snapshots, in result order. Nothing is copied; rows are found when first
 /// asked for, so that [`Selection::count`] needs no list and [`Selection::limit`] stops early.
@@ -375,7 +375,7 @@ impl Selection {
     ///
     /// # Errors
     /// A snapshot of a store that cannot be loaded.
-    pub fn snapshots(&self) -> Result<Vec<Arc<Snapshot>>, LoadFailure> {
+    pub fn snapshots(&self) -> Result<Vec<Arc<Snapshot>>, Error> {
         let (history, target) = match &self.kind {
             SelectionRows::KnownRows(known) => (&known.history, &RowSource::One(known.position)),
             SelectionRows::Recipe(recipe) => (&recipe.history, &recipe.target),

@@ -20,6 +20,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, LLMResult
 
+from ._pactql import Store
 from .recording._call import Call, around
 from .recording._recorder import Recorder, Redact, is_off
 
@@ -38,7 +39,7 @@ class RecordingHandler(BaseCallbackHandler):
 
     def __init__(
         self,
-        store: Union[str, "os.PathLike[str]", Recorder],
+        store: Union[str, "os.PathLike[str]", Store, Recorder],
         session: Union[str, Callable[[], str], None] = None,
         *,
         redact: Redact = None,

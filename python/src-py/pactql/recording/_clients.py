@@ -9,6 +9,7 @@ import sys
 import weakref
 from typing import Any, Callable, Optional, Tuple, TypeVar, Union
 
+from .._pactql import Store
 from . import _bedrock, _send
 from ._recorder import Recorder, Redact, is_off
 from ._transport import AsyncTransport, SyncTransport, Tap, without
@@ -24,7 +25,7 @@ _BEDROCK = (("", "bedrock"),)
 
 def record(
     client: Client,
-    store: Union[str, "os.PathLike[str]", Recorder],
+    store: Union[str, "os.PathLike[str]", Store, Recorder],
     session: Union[str, Callable[[], Optional[str]]] = "recording",
     *,
     redact: Redact = None,
@@ -35,7 +36,7 @@ def record(
     made from one, a ``google.genai.Client``, or a ``boto3`` client of ``bedrock-runtime``. The one that is returned
     shares its connections; ``with_options`` and ``copy`` of it record, too.
 
-    ``store`` is the path of a SQLite file, ``postgres://…``, or a `Recorder`. ``session`` names the session, or is a
+    ``store`` is the path of a SQLite file, ``postgres://…``, a `Store`, or a `Recorder`. ``session`` names the session, or is a
     function that gives the name at each call, such as ``variable.get`` of a context variable (``recording`` where it gives
     ``None``). A call goes on with the
     session of that name that it shares its longest beginning with; other conversations are ``session/2``, ….
@@ -104,7 +105,7 @@ def recorder(client: Any) -> Recorder:
 
 
 def record_all(
-    store: Union[str, "os.PathLike[str]"],
+    store: Union[str, "os.PathLike[str]", Store],
     session: Union[str, Callable[[], Optional[str]]] = "recording",
     *,
     redact: Redact = None,

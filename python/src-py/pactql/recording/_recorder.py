@@ -14,6 +14,7 @@ import warnings
 import weakref
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Set, Union
 
+from .._pactql import Store
 from . import _ends
 from ._call import Call
 
@@ -82,7 +83,7 @@ class Recorder:
 
     def __init__(
         self,
-        store: Union[str, "os.PathLike[str]"],
+        store: Union[str, "os.PathLike[str]", Store],
         *,
         redact: Redact = None,
         queue_calls: int = QUEUE_CALLS,
@@ -99,7 +100,7 @@ class Recorder:
         self._limits = (max(1, queue_calls), max(1, queue_bytes))
         self._function, self._patterns = _redaction(redact)
         _check_patterns(self._patterns)
-        self._url = os.fspath(store)
+        self._url: str = store.url if isinstance(store, Store) else os.fspath(store)
         self._closed = is_off()
         self._writer: Optional[_Writer] = None
         if not self._closed:
