@@ -458,7 +458,7 @@ fn a_waiting_session_is_small() {
 
 /// A result, the reply and the commit in a long session, at the median: three of four commits merge nothing.
 fn a_step_of_an_agent_allocates_little() {
-    const MOST: usize = 120;
+    const MOST: usize = 80;
     let mut context = Context::builder()
         .clock(StepClock::new(1 << 61, 1_000))
         .build();

@@ -41,7 +41,9 @@ impl<T: Clone> SharedList<T> {
     pub(super) fn with_end(&self, kept: usize, end: impl IntoIterator<Item = T>) -> Self {
         let whole = (kept / CHUNK).min(self.full.len());
         let begun = (whole * CHUNK..kept).filter_map(|at| self.get(at).cloned());
-        let rest: Vec<T> = begun.chain(end).collect();
+        let end = end.into_iter();
+        let mut rest = Vec::with_capacity(kept - whole * CHUNK + end.size_hint().0);
+        rest.extend(begun.chain(end));
         let (chunks, rest) = rest.as_chunks::<CHUNK>();
         let full = if chunks.is_empty() && whole == self.full.len() {
             Arc::clone(&self.full)

@@ -13,6 +13,7 @@ use super::expiring::Expiring;
 use super::fields::AttributePostings;
 use super::fresh::{Earlier, Ttl};
 use super::ids::IdColumn;
+use super::posting::exactly;
 use super::records::{Collected, NodeRecords, SHARED};
 use super::segment::{CORE, LEVEL_POSTINGS};
 use super::snapshot::UnitRun;
@@ -118,6 +119,9 @@ struct OpenRow {
     end: u32,
     core: CoreState,
 }
+
+/// From the unit down to the last row.
+type OpenRows = SmallVec<[OpenRow; 8]>;
 
 #[derive(Clone, Copy, PartialEq)]
 enum CoreState {
@@ -225,7 +229,7 @@ impl SegmentBuilder {
         self.add_unit(kind, version);
         // A system prompt, and the definitions of tools.
         let common = kind == UnitKind::Preamble;
-        let mut open: Vec<OpenRow> = Vec::new();
+        let mut open = OpenRows::new();
         for at in rows.clone() {
             let row = &tree.rows[at as usize];
             while let Some(top) = open.last()
@@ -328,7 +332,7 @@ impl SegmentBuilder {
         }
     }
 
-    fn close(&mut self, open: &mut Vec<OpenRow>) {
+    fn close(&mut self, open: &mut OpenRows) {
         let Some(top) = open.pop() else { return };
         let core = match top.core {
             CoreState::Due => Some(self.add_core(top.row)),
@@ -487,7 +491,7 @@ impl SegmentBuilder {
         let texts = self
             .texts
             .each_mut()
-            .map(|text| DictColumn::new(&text.codes, std::mem::take(&mut text.dictionary)));
+            .map(|text| DictColumn::new(&text.codes, text.dictionary.taken()));
         let ends = self.units.iter().skip(1).map(|unit| unit.start);
         let units = self
             .units
@@ -508,7 +512,7 @@ impl SegmentBuilder {
             expiring,
             classes: std::array::from_fn(|_| classes.next().unwrap_or_default()),
             signs: std::array::from_fn(|_| signs.next().unwrap_or_default()),
-            levels: levels.into_boxed_slice(),
+            levels: exactly(levels),
             level: IntColumn::new(&self.level),
             texts,
             types_implied,
@@ -547,7 +551,6 @@ impl SegmentBuilder {
         for text in &mut self.texts {
             keep(&mut text.codes);
             keep(&mut text.known);
-            text.dictionary = Dictionary::default();
         }
         self.numbers.iter_mut().for_each(keep);
         keep(&mut self.ttl_stored);

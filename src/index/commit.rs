@@ -89,7 +89,7 @@ impl Writer {
         };
         let place = insertion_point(previous, &key(turn, &unit));
         let fresh = UnitSource::fresh(unit, Ttl::CountFrom(meta.cycle), None);
-        let fresh = vec![(place, fresh)];
+        let fresh = [(place, fresh)];
         let parts = splice(previous, &touched.units, fresh, moment(meta));
         Some(self.assemble(turn, parts, Layout::Whole, meta.clone()))
     }
@@ -275,13 +275,14 @@ pub(super) fn insertion_point(previous: &Snapshot, key: &Key<'_>) -> UnitAt {
 pub(super) fn splice<'a>(
     previous: &Snapshot,
     gone: &BTreeSet<UnitAt>,
-    fresh: Vec<(UnitAt, UnitSource<'a>)>,
+    fresh: impl IntoIterator<Item = (UnitAt, UnitSource<'a>), IntoIter: ExactSizeIterator>,
     moment: Moment,
 ) -> Vec<UnitSource<'a>> {
+    let fresh = fresh.into_iter();
     // Each unit that goes or comes cuts a run in two at most.
     let runs = previous.pieces().len() + gone.len() + 2 * fresh.len();
     let mut parts = Vec::with_capacity(runs);
-    let mut fresh = fresh.into_iter().peekable();
+    let mut fresh = fresh.peekable();
     let mut gone = gone.iter().peekable();
     for (at, piece) in previous.pieces().iter().enumerate() {
         // A merge of three ascending lists: the units of this piece, those to leave out, those to put in. Each

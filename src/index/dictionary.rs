@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::column::Codes;
-use super::posting::Posting;
+use super::posting::{Posting, exactly};
 use crate::tree::Dictionary;
 
 /// A text column: each row has a value of the dictionary, or none.
@@ -16,8 +16,7 @@ pub struct DictColumn {
 
 impl DictColumn {
     /// The column of a code for each row, of the dictionary or [`NONE`](crate::tree::NONE).
-    pub fn new(codes: &[u32], mut dictionary: Dictionary) -> Self {
-        dictionary.shrink();
+    pub fn new(codes: &[u32], dictionary: Dictionary) -> Self {
         let values = dictionary.values().len();
         let postings = Posting::of_codes(codes.iter().copied(), codes.len() as u32, values);
         // No value is code 0, so a column without values is `Codes::Zero` and has no memory.
@@ -25,7 +24,7 @@ impl DictColumn {
         Self {
             codes: Codes::pack(packed, values as u64),
             dictionary,
-            postings: postings.into_boxed_slice(),
+            postings: exactly(postings),
         }
     }
 

@@ -46,6 +46,13 @@ impl Repr {
     }
 }
 
+/// These lists in one allocation of their size.
+pub(super) fn exactly(lists: SmallVec<[Posting; 8]>) -> Box<[Posting]> {
+    let mut exact = Vec::with_capacity(lists.len());
+    exact.extend(lists);
+    exact.into()
+}
+
 /// What a list without a bitmap has.
 pub(crate) enum FewRows<'a> {
     None,

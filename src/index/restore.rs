@@ -102,7 +102,7 @@ impl Writer {
             let place = insertion_point(previous, &key);
             (place, part.source(expires))
         });
-        let sources = splice(previous, &gone, came.collect(), moment(&meta));
+        let sources = splice(previous, &gone, came, moment(&meta));
         self.restored(tree, sources, Layout::ByLifetime, meta)
     }
 }

@@ -169,7 +169,7 @@ impl Writer {
         meta: Meta,
     ) -> (Snapshot, Vec<Merge>) {
         let moment = moment(&meta);
-        let mut runs: Vec<UnitRun> = Vec::new();
+        let mut runs: Vec<UnitRun> = Vec::with_capacity(parts.len());
         let mut builder: Option<(Box<SegmentBuilder>, UnitKind)> = None;
         let mut gaps: Vec<(usize, u32)> = Vec::new();
         for part in parts {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use smallvec::SmallVec;
+
 /// A source of times, so that runs can be repeated. Times that do not grow are corrected where they are
 /// used: every node gets a later one than the node before.
 pub trait Clock: Send + Sync + std::fmt::Debug {
@@ -54,13 +56,16 @@ impl Clock for StepClock {
     }
 }
 
+/// Readings of one operation; most make a node or two.
+pub(super) type ReadingGroup = SmallVec<[i64; 4]>;
+
 /// A clock whose readings can be put back: what a refused operation has read, the next one reads again.
 #[derive(Clone, Debug)]
 pub(super) struct Readings {
     clock: Arc<dyn Clock>,
     /// Readings that were put back, the next one first.
     ahead: VecDeque<i64>,
-    group: Option<Vec<i64>>,
+    group: Option<ReadingGroup>,
 }
 
 impl Readings {
@@ -84,12 +89,12 @@ impl Readings {
     }
 
     /// Begins a group. Returns the one around it, for [`Readings::end`].
-    pub(super) fn begin(&mut self) -> Option<Vec<i64>> {
-        self.group.replace(Vec::new())
+    pub(super) fn begin(&mut self) -> Option<ReadingGroup> {
+        self.group.replace(ReadingGroup::new())
     }
 
     /// Ends a group; if it failed, its readings are put back.
-    pub(super) fn end(&mut self, outer: Option<Vec<i64>>, done: bool) {
+    pub(super) fn end(&mut self, outer: Option<ReadingGroup>, done: bool) {
         let group = std::mem::replace(&mut self.group, outer).unwrap_or_default();
         if !done {
             for read in group.into_iter().rev() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use super::delta::{delta, only_turn};
+use super::delta::{delta, only_turn, spare};
 use super::header::DraftNode;
 use super::mutate::{NodePlace, check_unpinned};
 use super::node::NewNode;
@@ -170,7 +170,11 @@ impl Workspace {
         let meta = self.meta(cycle, &record);
         // Most cycles only add a turn.
         let only_turn = only_turn(self.state(), &turn).filter(|_| moved.is_empty());
-        let made = only_turn.and_then(|tree| self.writer.append_turn(&self.base, &tree, &meta));
+        let made = only_turn.and_then(|tree| {
+            let made = self.writer.append_turn(&self.base, &tree, &meta);
+            spare(tree);
+            made
+        });
         let made = made.or_else(|| {
             let passed = cycle.saturating_sub(self.base.cycle());
             let delta = delta(self.state(), &moved, passed);
@@ -467,7 +471,7 @@ impl Workspace {
         prepared: PreparedCommit,
     ) -> (Commit, Arc<Snapshot>, Vec<Merge>) {
         let cycle = prepared.commit.cycle;
-        let overlay = std::mem::take(&mut self.overlay);
+        let mut overlay = std::mem::take(&mut self.overlay);
         self.retired.extend(prepared.retired);
         self.due = self.due.split_off(&cycle.saturating_add(1));
         let fresh = overlay.fresh().map(|fresh| (&fresh.id, fresh.ttl));
@@ -478,6 +482,8 @@ impl Workspace {
                 self.expire_at(Arc::clone(id), cycle.checked_add(ttl));
             }
         }
+        overlay.clear();
+        self.overlay = overlay;
         // Looked at again by every commit, until the reference is dropped.
         for id in prepared.overdue {
             self.expire_at(id, Some(cycle));

@@ -1,5 +1,6 @@
 //! The changes of a cycle as a delta of the newest snapshot.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::overlay::{Fresh, LifecycleChange};
@@ -9,7 +10,7 @@ use crate::json::JsonValue;
 use crate::tree::{
     NONE, NodeClass, NodeHeaders, Patch, Present, Tree, TreeDelta, header, push_row,
 };
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// How the working state differs from its base, `passed` cycles after it. `moved` are committed nodes
 /// with another parent.
@@ -105,6 +106,19 @@ fn with_row(
     push(node, &fields);
 }
 
+thread_local! {
+    /// The memory of a tree that is not needed any more.
+    static SPARE: Cell<Option<Tree>> = const { Cell::new(None) };
+}
+
+/// Keeps the memory of a tree for the next turn.
+pub(super) fn spare(mut tree: Tree) {
+    if tree.clear() {
+        // Nothing is kept where a thread ends.
+        let _ = SPARE.try_with(|spare| spare.set(Some(tree)));
+    }
+}
+
 /// The rows of a new turn, if it is all that the cycle has changed: what `Writer::append_turn` takes.
 pub(super) fn only_turn(state: State<'_>, turn: &str) -> Option<Tree> {
     let overlay = state.overlay;
@@ -115,7 +129,8 @@ pub(super) fn only_turn(state: State<'_>, turn: &str) -> Option<Tree> {
     if !alone || !overlay.gone.is_empty() || !overlay.changed.is_empty() {
         return None;
     }
-    let mut tree = Tree::default();
+    let spare = SPARE.try_with(Cell::take).ok().flatten();
+    let mut tree = spare.unwrap_or_default();
     let count = overlay.fresh().count();
     tree.rows.reserve(count);
     tree.ids.reserve(16 * count);
@@ -129,7 +144,7 @@ pub(super) fn only_turn(state: State<'_>, turn: &str) -> Option<Tree> {
     let bytes = overlay.fresh().map(bytes).sum();
     Arc::make_mut(&mut tree.payload).reserve(bytes);
     // The nodes to come, the next one last, with the row of the parent.
-    let mut open = vec![(slot, NONE)];
+    let mut open: SmallVec<[(u32, u32); 8]> = smallvec![(slot, NONE)];
     while let Some((slot, parent)) = open.pop() {
         let fresh = overlay.get(slot)?;
         let row = tree.rows.len() as u32;

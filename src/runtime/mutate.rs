@@ -84,10 +84,9 @@ impl Workspace {
     }
 
     pub(super) fn put(&mut self, draft: DraftSubtree, slot: &Slot) -> Result<Arc<str>, Refusal> {
-        let parent: Arc<str> = slot.parent.as_ref().into();
-        let made = self.build(draft, Arc::clone(&parent), slot.offset)?;
+        let made = self.build(draft, Arc::clone(&slot.parent), slot.offset)?;
         let id = Arc::clone(&made[0].id);
-        self.overlay.renumber(&parent, &slot.renumbered);
+        self.overlay.renumber(&slot.parent, &slot.renumbered);
         for fresh in made {
             self.overlay.insert(fresh);
         }

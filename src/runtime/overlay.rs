@@ -20,6 +20,9 @@ use crate::tree::{CommitRecord, NodeClass};
 /// Slots of an overlay; most lists are short.
 type Slots = SmallVec<[u32; 4]>;
 
+/// No memory is kept for more new nodes than this.
+const LEFT_SLOTS: usize = 32;
+
 /// A node made in this cycle: its place, and what it is. Copies share the latter until it is changed, so
 /// that copying and moving a node cost no more than its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,6 +190,27 @@ pub(super) struct Overlay {
 }
 
 impl Overlay {
+    /// Forgets all changes. The memory of a few stays for the next cycle.
+    pub(super) fn clear(&mut self) {
+        let Self {
+            mut slots,
+            mut by_id,
+            mut added,
+            ..
+        } = std::mem::take(self);
+        if slots.capacity() <= LEFT_SLOTS {
+            slots.clear();
+            by_id.clear();
+            added.clear();
+            *self = Self {
+                slots,
+                by_id,
+                added,
+                ..Self::default()
+            };
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.by_id.is_empty()
             && self.changed.is_empty()

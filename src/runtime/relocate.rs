@@ -113,7 +113,7 @@ impl Workspace {
         };
         let found = self.moved_slot(target, mover)?;
         self.check_core_of(&found, fresh)?;
-        let parent: Arc<str> = found.parent.as_ref().into();
+        let parent = found.parent;
         self.overlay.detach(slot);
         if let Some(fresh) = self.overlay.get_mut(slot) {
             fresh.offset = found.offset;

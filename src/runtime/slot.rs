@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
+use smallvec::SmallVec;
 
 use super::refusal::{Refusal, placement, sealed};
 use super::state::{Seal, State, StateNode, Zero};
@@ -25,7 +26,7 @@ pub(crate) enum Insertion {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Destination {
-    pub parent: Box<str>,
+    pub parent: Arc<str>,
     /// Whether the place is among the children at offset 0 of a turn or head without a core
     /// container (LANGUAGE §1, implicit core).
     pub in_core: bool,
@@ -33,7 +34,7 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    pub(crate) fn new(parent: impl Into<Box<str>>, insertion: Insertion) -> Self {
+    pub(crate) fn new(parent: impl Into<Arc<str>>, insertion: Insertion) -> Self {
         Self {
             parent: parent.into(),
             in_core: false,
@@ -57,7 +58,7 @@ pub(super) struct Mover<'m> {
 
 #[derive(Debug)]
 pub(super) struct Slot {
-    pub(super) parent: Box<str>,
+    pub(super) parent: Arc<str>,
     pub(super) offset: i64,
     pub(super) renumbered: Vec<(u32, i64)>,
 }
@@ -73,7 +74,7 @@ struct SlotParent<'a> {
     has_loose: bool,
     only_core: bool,
     /// The children, those about to be moved among them.
-    siblings: Vec<StateNode<'a>>,
+    siblings: SmallVec<[StateNode<'a>; 4]>,
 }
 
 impl Mover<'_> {
@@ -104,12 +105,12 @@ impl<'a> SlotParent<'a> {
     fn new(state: State<'a>, node: StateNode<'a>, target: &Destination, mover: Mover<'_>) -> Self {
         let is_turn = node.is_turn();
         let lists = target.in_core || !matches!(target.insertion, Insertion::Into | Insertion::End);
-        let mut siblings = if lists {
-            state.children(node)
+        let mut siblings: SmallVec<[StateNode<'a>; 4]> = if lists {
+            state.children(node).into()
         } else {
             // Only the end is needed, unless the node to move is there itself.
             match state.last_child(node) {
-                Some(last) if mover.moves(last) => state.children(node),
+                Some(last) if mover.moves(last) => state.children(node).into(),
                 last => last.into_iter().collect(),
             }
         };
@@ -119,7 +120,7 @@ impl<'a> SlotParent<'a> {
             Some(Zero::Free) | None => (None, false),
         };
         if target.in_core {
-            siblings.retain(|sibling| sibling.offset() == 0);
+            siblings.retain(|sibling: &mut StateNode<'_>| sibling.offset() == 0);
         }
         Self {
             node,
@@ -218,7 +219,7 @@ impl<'a> SlotParent<'a> {
         mover: Mover<'_>,
     ) -> Result<Slot, Refusal> {
         let (left, right) = self.siblings.split_at(self.count_before(insertion)?);
-        let staying = |part: &[StateNode<'a>]| -> Vec<StateNode<'a>> {
+        let staying = |part: &[StateNode<'a>]| -> SmallVec<[StateNode<'a>; 4]> {
             let staying = part.iter().copied().filter(|node| !mover.moves(*node));
             staying.collect()
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use roaring::RoaringBitmap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::clock::{Clock, Readings};
 use super::delta::delta;
@@ -135,7 +135,7 @@ impl Workspace {
         !self.overlay.is_empty() || self.request != self.request_before
     }
 
-    pub(crate) fn region_id(&self, class: NodeClass) -> Result<Box<str>, Refusal> {
+    pub(crate) fn region_id(&self, class: NodeClass) -> Result<Arc<str>, Refusal> {
         let region = self.state().region(class);
         let missing = || placement("the session lacks a region");
         region.map(|region| region.id().into()).ok_or_else(missing)
@@ -154,9 +154,9 @@ impl Workspace {
             Zero::Free => {
                 let id = self.free_id(format_args!("mc:{}", self.cycle()))?;
                 let core = DraftNode::new(Arc::clone(&id), NodeClass::Container);
-                let core = self.make(core, head.into(), 0)?;
+                let core = self.make(core, head, 0)?;
                 self.overlay.insert(core);
-                ((*id).into(), false)
+                (id, false)
             }
         };
         Ok(Destination {
@@ -349,7 +349,7 @@ impl Workspace {
     /// Checks `node` and all below it: headers and ids in document order. `level` is that of the parent.
     pub(super) fn draft(&self, node: &NewNode, level: usize) -> Result<DraftSubtree, Refusal> {
         let mut draft = DraftSubtree::new();
-        let mut open = vec![(node, None, level + 1)];
+        let mut open: SmallVec<[_; 4]> = smallvec![(node, None, level + 1)];
         let mut taken: HashSet<Arc<str>> = HashSet::new();
         while let Some((node, above, level)) = open.pop() {
             let mut checked = read(node)?;

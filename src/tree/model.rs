@@ -165,6 +165,21 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// Leaves nothing but memory; false if that is too much to be kept.
+    pub fn clear(&mut self) -> bool {
+        self.rows.clear();
+        self.ids.clear();
+        self.payload = Arc::default();
+        for texts in &mut self.texts {
+            texts.text.clear();
+            texts.ends.clear();
+            texts.table = None;
+        }
+        let texts = self.texts.iter().map(|texts| texts.text.capacity());
+        self.rows.capacity() <= LEFT_ROWS
+            && texts.chain([self.ids.capacity()]).sum::<usize>() <= LEFT_TEXT
+    }
+
     pub fn id(&self, row: u32) -> &str {
         let (start, end) = self.rows[row as usize].id;
         &self.ids[start as usize..end as usize]
@@ -234,6 +249,12 @@ static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::
 pub(crate) fn hash_text(text: &str) -> u64 {
     HASHER.hash_one(text)
 }
+
+/// No memory is kept for more bytes of text than this.
+const LEFT_TEXT: usize = 4_096;
+
+/// No memory is kept for more rows of a tree than this.
+const LEFT_ROWS: usize = 256;
 
 /// Strings, numbered from 0 in order of first use. A lookup costs one hash.
 #[derive(Clone, Default)]
@@ -307,10 +328,18 @@ impl Dictionary {
         table.find(hash_text(value), is_it).copied()
     }
 
-    /// Frees reserved memory that is not used.
-    pub fn shrink(&mut self) {
-        self.text.shrink_to_fit();
-        self.ends.shrink_to_fit();
+    /// The dictionary in no more memory than it needs. Nothing is left here but, if that is little, memory for texts.
+    pub fn taken(&mut self) -> Self {
+        let mut taken = std::mem::take(self);
+        if taken.text.capacity() <= LEFT_TEXT {
+            let text = taken.text.as_str().to_owned();
+            self.text = std::mem::replace(&mut taken.text, text);
+            self.text.clear();
+        } else {
+            taken.text.shrink_to_fit();
+        }
+        taken.ends.shrink_to_fit();
+        taken
     }
 
     /// The string of a code; `None` for [`NONE`] and unknown codes.

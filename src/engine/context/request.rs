@@ -122,6 +122,16 @@ impl Context {
         status: AttemptStatus,
         change: impl FnOnce(&mut Attempt),
     ) -> Result<(), Error> {
+        if self.end_running(status, change) {
+            return Ok(());
+        }
+        let message = "no attempt of this cycle is running";
+        let diagnostic = Diagnostic::error(Code::Placement, message);
+        Err(Error::new("", diagnostic.with_help("`render` begins one")))
+    }
+
+    /// Ends the running attempt of this cycle; false if there is none.
+    fn end_running(&mut self, status: AttemptStatus, change: impl FnOnce(&mut Attempt)) -> bool {
         let cycle = self.cycle();
         let attempts = self.attempts();
         let newest = attempts.iter().next();
@@ -129,9 +139,7 @@ impl Context {
             attempt.cycle_id == cycle && attempt.status == AttemptStatus::Running
         });
         if !running {
-            let message = "no attempt of this cycle is running";
-            let diagnostic = Diagnostic::error(Code::Placement, message);
-            return Err(Error::new("", diagnostic.with_help("`render` begins one")));
+            return false;
         }
         let ended = match self.fed_at.take() {
             Some(fed_at) => rfc3339_of_nanos(fed_at),
@@ -142,12 +150,12 @@ impl Context {
             attempt.ended_at = Some(ended);
             change(attempt);
         }));
-        Ok(())
+        true
     }
 
     pub(super) fn complete_running(&mut self) {
         // Without a running attempt there is nothing to note.
-        let _ = self.end_attempt(AttemptStatus::Completed, |_| {});
+        self.end_running(AttemptStatus::Completed, |_| {});
     }
 
     /// Completes the attempt that a stream has fed, as its reply is about to be sealed.
