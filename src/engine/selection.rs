@@ -4,6 +4,7 @@
 //! rows are first asked for, and only as far as a limit needs. A plan that reads few rows runs at
 //! once, because deferring it would cost as much.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
@@ -50,6 +51,8 @@ struct KnownRows {
     position: Position,
     rows: MatchedRows,
     counters: Counters,
+    /// What found no row, if none was found: for saying why.
+    nothing: Option<(Arc<CompiledSelector>, Arc<Bound>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -113,6 +116,22 @@ impl FoundRows {
 }
 
 impl Recipe {
+    fn new(
+        statement: &Arc<CompiledSelector>,
+        bound: &Arc<Bound>,
+        history: Moment,
+        target: RowSource,
+    ) -> Self {
+        Self {
+            history,
+            statement: Arc::clone(statement),
+            target,
+            bound: Arc::clone(bound),
+            ops: Vec::new(),
+            found: OnceLock::new(),
+        }
+    }
+
     #[inline]
     fn snapshot(&self) -> Option<&Snapshot> {
         match self.target {
@@ -278,36 +297,18 @@ impl Selection {
             return Self::lazy(statement, bound, history, RowSource::One(position));
         };
         let rows = run(bound, RunInput::new(snapshot, &*history), trace);
-        if rows.is_empty() {
-            return Self::empty(statement, bound, history, position, trace.counters);
-        }
+        let nothing = || (Arc::clone(statement), Arc::clone(bound));
+        let nothing = rows.is_empty().then(nothing);
         Self {
             kind: SelectionRows::KnownRows(KnownRows {
                 history,
                 position,
                 rows,
                 counters: trace.counters,
+                nothing,
             }),
             warnings: statement.warnings.clone(),
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn empty(
-        statement: &Arc<CompiledSelector>,
-        bound: &Arc<Bound>,
-        history: Moment,
-        position: Position,
-        counters: Counters,
-    ) -> Self {
-        let selection = Self::lazy(statement, bound, history, RowSource::One(position));
-        if let SelectionRows::Recipe(recipe) = &selection.kind {
-            let _ = recipe
-                .found
-                .set((FoundRows::One(MatchedRows::none()), counters));
-        }
-        selection
     }
 
     pub(super) fn lazy(
@@ -317,16 +318,21 @@ impl Selection {
         target: RowSource,
     ) -> Self {
         Self {
-            kind: SelectionRows::Recipe(Recipe {
-                history,
-                statement: Arc::clone(statement),
-                target,
-                bound: Arc::clone(bound),
-                ops: Vec::new(),
-                found: OnceLock::new(),
-            }),
+            kind: SelectionRows::Recipe(Recipe::new(statement, bound, history, target)),
             warnings: statement.warnings.clone(),
         }
+    }
+
+    /// How rows are found; `None` if some were found at once.
+    fn recipe(&self) -> Option<Cow<'_, Recipe>> {
+        let known = match &self.kind {
+            SelectionRows::Recipe(recipe) => return Some(Cow::Borrowed(recipe)),
+            SelectionRows::KnownRows(known) => known,
+        };
+        let (statement, bound) = known.nothing.as_ref()?;
+        let source = RowSource::One(known.position);
+        let recipe = Recipe::new(statement, bound, known.history.clone(), source);
+        Some(Cow::Owned(recipe))
     }
 
     pub(super) fn with_warnings(self, warnings: Vec<Warning>) -> Self {
@@ -406,10 +412,9 @@ impl Selection {
         if let Some(whole) = self.in_whole() {
             return whole.map_or_else(|_| Vec::new(), |whole| whole.why_empty());
         }
-        let recipe = match &self.kind {
-            // Only operations take the last row of a selection that had some.
-            SelectionRows::KnownRows(_) => return vec![EmptyReason::Narrowed],
-            SelectionRows::Recipe(recipe) => recipe,
+        // Only operations take the last row of a selection that had some.
+        let Some(recipe) = self.recipe() else {
+            return vec![EmptyReason::Narrowed];
         };
         if !recipe.ops.is_empty() && recipe.finds_any() {
             return vec![EmptyReason::Narrowed];
@@ -435,14 +440,13 @@ impl Selection {
     /// Whether its history shows a part of the snapshot.
     #[cfg(feature = "cli")]
     pub(crate) fn is_part(&self) -> bool {
-        matches!(&self.kind, SelectionRows::Recipe(recipe) if recipe.history.whole().is_some())
+        let recipe = self.recipe();
+        recipe.is_some_and(|recipe| recipe.history.whole().is_some())
     }
 
     /// The same selection of the whole snapshot, if its history shows a part of one.
     pub(crate) fn in_whole(&self) -> Option<Result<Self, LoadFailure>> {
-        let SelectionRows::Recipe(recipe) = &self.kind else {
-            return None;
-        };
+        let recipe = self.recipe()?;
         let (whole, RowSource::One(position)) = (recipe.history.whole()?, &recipe.target) else {
             return None;
         };
@@ -450,7 +454,7 @@ impl Selection {
             kind: SelectionRows::Recipe(Recipe {
                 history: Moment::from(Arc::clone(whole)),
                 found: OnceLock::new(),
-                ..Recipe::clone(recipe)
+                ..Recipe::clone(&recipe)
             }),
             warnings: self.warnings.clone(),
         }))

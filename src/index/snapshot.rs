@@ -479,9 +479,10 @@ impl Snapshot {
     /// The pieces that overlap `rows`.
     #[inline]
     pub fn pieces_in(&self, rows: Range<u32>) -> &[SnapshotPiece] {
-        // One piece is the frequent case, and the test is cheaper than two searches.
-        if let [only] = &*self.pieces
-            && only.base < rows.end
+        // All pieces are the frequent case, and the test is cheaper than two searches.
+        if let [first, rest @ ..] = &*self.pieces
+            && rest.first().is_none_or(|second| rows.start < second.base)
+            && rest.last().unwrap_or(first).base < rows.end
         {
             return &self.pieces;
         }

@@ -190,7 +190,12 @@ impl<'a> TestAccess<'a> {
             },
             (Attr::Content, Compare::Value(test)) => Self::Content(test),
             (Attr::Custom(name), Compare::Value(test)) => {
-                Self::of_field(name, segment, condition, |value| test.holds(&scalar(value)))
+                let text = test.only();
+                Self::of_field(name, segment, condition, |value| match (text, value) {
+                    // One text is the frequent case.
+                    (Some(text), JsonValue::Text(own)) => own == text,
+                    _ => test.holds(&scalar(value)),
+                })
             }
             (Attr::Cadence, Compare::Number(set)) => {
                 Self::of_field(CADENCE.name, segment, condition, |value| {

@@ -1,12 +1,10 @@
 //! The choice of a strategy, once for each run. Only runs over changed units need none.
 
-use std::ops::Range;
-
 use super::access::node_class;
 use super::nearest;
 use super::stats::RunInput;
 use super::strategy::{NotChosen, RunGoal, Strategy};
-use super::word::{WordWindow, span_of};
+use super::word::{WordSpans, WordWindow, span_of};
 use crate::index::SnapshotPiece;
 use crate::query::ir::TypeTest;
 use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, NearestRows, RootOrSeq};
@@ -19,7 +17,7 @@ pub(super) enum StrategyChoice<'a> {
     /// One window, of the whole snapshot or of some depths; `None` if the snapshot has no rows at the depths.
     Word(Option<WordWindow<'a>>),
     /// Several windows, all in these rows.
-    Words(Range<u32>),
+    Words(WordSpans),
     Chunks,
     /// Chunks from one end.
     Nearest(&'a BoundChain, NearestRows),
@@ -90,8 +88,8 @@ fn choose_wide<'a>(bound: &'a Bound, input: RunInput<'a>, want: RunGoal) -> Stra
     if let Some(window) = WordWindow::whole(bound, input) {
         return StrategyChoice::Word(Some(window));
     }
-    if let Ok(span) = words(bound, input) {
-        return StrategyChoice::Words(span);
+    if let Ok(spans) = words(bound, input) {
+        return StrategyChoice::Words(spans);
     }
     match chunks(bound, want) {
         Ok(()) => StrategyChoice::Chunks,
@@ -191,8 +189,8 @@ fn one_word<'a>(
     WordWindow::at(bound, depths, input)
 }
 
-/// The rows from the first to the last window, if words fit each group.
-fn words(bound: &Bound, input: RunInput<'_>) -> Result<Range<u32>, &'static str> {
+/// The rows of the windows, if words fit each group.
+fn words(bound: &Bound, input: RunInput<'_>) -> Result<WordSpans, &'static str> {
     if bound.inner > 0 {
         return Err("a condition has selectors inside");
     }

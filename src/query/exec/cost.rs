@@ -13,7 +13,7 @@ pub(super) const WORD_ROWS: u32 = 64;
 pub(super) const WORDS_ROWS: u32 = 1_024;
 
 /// Rows from the first to the last window of one word each.
-pub(super) const WORDS_SPAN: u32 = 2_048;
+pub(super) const WORDS_SPAN: usize = 2_048;
 
 /// Depths, beyond the first of an interval, that a local plan may read.
 const LOCAL_DEPTHS: u64 = 8;

@@ -82,7 +82,7 @@ fn found(
     trace.strategy(choice.strategy());
     match choice {
         StrategyChoice::Word(window) => run_one(bound, window, input, trace),
-        StrategyChoice::Words(span) => run_all(bound, span, input, trace),
+        StrategyChoice::Words(spans) => run_all(bound, spans, input, trace),
         StrategyChoice::ById(Some(id)) => of_id(id, input, trace),
         StrategyChoice::Nearest(chain, nearest) => {
             let rows = nearest::run(chain, nearest, input, trace);

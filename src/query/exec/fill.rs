@@ -41,7 +41,9 @@ pub(super) fn fill_tests(
         let (first, last) = (piece.rows().start / 64, (piece.rows().end - 1) / 64);
         if first == last {
             let word = piece_word(tests, piece, piece.rows(), input, counters);
-            out.insert_word(first * 64 + piece.shift(), word);
+            if word != 0 {
+                out.insert_word(first * 64 + piece.shift(), word);
+            }
         } else if let Some(own) = PieceTests::new(tests, piece, input, counters) {
             own.fill(&mut out, input, counters);
         }
@@ -65,15 +67,28 @@ pub(super) fn piece_word(
     let index = rows.start / 64;
     let start = index * 64;
     let mut word = mask(index, rows.start, rows.end);
-    word &= !piece.segment().cores().word(index);
-    for row in piece.dead_rows(rows) {
-        word &= !(1 << (row - start));
-    }
-    for test in tests {
-        if word == 0 {
-            break;
+    let living = |mut word: u64| {
+        word &= !piece.segment().cores().word(index);
+        for row in piece.dead_rows(rows.clone()) {
+            word &= !(1 << (row - start));
         }
+        word
+    };
+    // Tests that read nodes are last, and should read few. Without them the last one goes first: a header says of most
+    // small pieces that no row has its value, which a class does not.
+    let backward = tests.last().is_some_and(|last| !last.reads_nodes());
+    if !backward {
+        word = living(word);
+    }
+    for at in 0..tests.len() {
+        if word == 0 {
+            return 0;
+        }
+        let test = &tests[if backward { tests.len() - 1 - at } else { at }];
         word = test_word(test, piece, start, word, input, counters);
+    }
+    if backward && word != 0 {
+        word = living(word);
     }
     word
 }

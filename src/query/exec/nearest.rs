@@ -72,14 +72,14 @@ pub(super) fn run(
     let all: u64 = windows.iter().map(|window| window.len() as u64).sum();
     let mut seen = 0;
     for window in windows {
-        let stopped = scan(chain, window.clone(), backward, input, counters, &mut take);
+        let (stopped, pieces) = scan(chain, window.clone(), backward, input, counters, &mut take);
         let read = match stopped {
             Some(word) if backward => word.max(window.start)..window.end,
             Some(word) => window.start..window.end.min(word + 64),
             None => window,
         };
         seen += read.len() as u64;
-        counters.pieces_read += snapshot.pieces_in(read).len() as u64;
+        counters.pieces_read += pieces as u64;
         if stopped.is_some() {
             break;
         }
@@ -103,8 +103,8 @@ pub(super) fn run(
 }
 
 /// Calls `visit` with the words of `window` that have rows which the only step of a chain keeps: the first row of a
-/// word, a multiple of 64, and one bit a row; until it returns false. Returns where it stopped. Depths are left to
-/// windows.
+/// word, a multiple of 64, and one bit a row; until it returns false. Returns where it stopped, and how many pieces it
+/// went through. Depths are left to windows.
 fn scan(
     chain: &BoundChain,
     window: Range<u32>,
@@ -112,8 +112,10 @@ fn scan(
     input: RunInput<'_>,
     counters: &mut Counters,
     visit: &mut impl FnMut(u32, u64) -> bool,
-) -> Option<u32> {
-    let step = chain.filters().next()?;
+) -> (Option<u32>, usize) {
+    let Some(step) = chain.filters().next() else {
+        return (None, 0);
+    };
     let pieces = input.snapshot.pieces_in(window.clone());
     for at in 0..pieces.len() {
         let piece = &pieces[if backward { pieces.len() - 1 - at } else { at }];
@@ -127,7 +129,7 @@ fn scan(
         if index == (rows.end - 1) / 64 {
             let word = piece_word(&step.tests, piece, rows, input, counters);
             if word != 0 && !visit(index * 64 + shift, word) {
-                return Some(index * 64 + shift);
+                return (Some(index * 64 + shift), at + 1);
             }
             continue;
         }
@@ -135,10 +137,10 @@ fn scan(
             continue;
         };
         if let Some(index) = tests.scan(rows, backward, input, counters, visit) {
-            return Some(index * 64 + shift);
+            return (Some(index * 64 + shift), at + 1);
         }
     }
-    None
+    (None, pieces.len())
 }
 
 /// The first row of the unit of a row.

@@ -6,10 +6,10 @@
 //! units of one piece, in which a separable chain finds what it finds there in a whole run. Results are those of
 //! [`super::chain`].
 
-use std::convert::Infallible;
+use std::iter::Peekable;
 use std::ops::Range;
 
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::access::{node_class, row_holds};
 use super::cost::{WORD_ROWS, WORDS_ROWS, WORDS_SPAN};
@@ -99,11 +99,22 @@ pub(super) fn run_one(
     }
 }
 
-/// The rows from the first to the last window of all groups; why words do not fit otherwise. Linear in the pieces.
-pub(super) fn span_of(bound: &Bound, input: RunInput<'_>) -> Result<Range<u32>, &'static str> {
+/// The rows that the groups of a plan can match, a few of them for each interval of depths.
+pub(super) struct WordSpans {
+    /// From the first to the last.
+    span: Range<u32>,
+    /// By group, in document order; whether they are turns.
+    rows: SmallVec<[(usize, bool, Range<u32>); 3]>,
+}
+
+/// The rows in which windows find all groups; why words do not fit otherwise. Linear in the pieces.
+pub(super) fn span_of(bound: &Bound, input: RunInput<'_>) -> Result<WordSpans, &'static str> {
     let snapshot = input.snapshot;
-    let mut span: Option<Range<u32>> = None;
-    for chain in &bound.chains {
+    let mut spans = WordSpans {
+        span: 0..0,
+        rows: SmallVec::new(),
+    };
+    for (group, chain) in bound.chains.iter().enumerate() {
         // What has no depth but the root and `^seq` is in no window.
         let are_all = snapshot.all_have_depths() && snapshot.turns() > 0;
         if chain.scope.is_none() && !are_all {
@@ -112,7 +123,7 @@ pub(super) fn span_of(bound: &Bound, input: RunInput<'_>) -> Result<Range<u32>, 
         if chain.scope.is_none() && snapshot.end_row() > WORDS_ROWS {
             return Err("too many rows for words");
         }
-        each_rows(chain, input, &mut |_, rows| {
+        each_rows(chain, input, &mut |sealed, rows| {
             let pieces = snapshot.pieces_in(rows.clone());
             if rows.end - rows.start > WORDS_ROWS {
                 Err("too many rows for words")
@@ -124,28 +135,30 @@ pub(super) fn span_of(bound: &Bound, input: RunInput<'_>) -> Result<Range<u32>, 
             {
                 Err("a turn has more than 64 rows")
             } else {
-                span = Some(match &span {
-                    Some(span) => span.start.min(rows.start)..span.end.max(rows.end),
-                    None => rows,
-                });
+                let span = &mut spans.span;
+                *span = if span.start == span.end {
+                    rows.clone()
+                } else {
+                    span.start.min(rows.start)..span.end.max(rows.end)
+                };
+                spans.rows.push((group, sealed, rows));
                 Ok(())
             }
         })?;
     }
-    let span = span.unwrap_or(0..0);
     // One bitmap has the rows of all windows.
-    if span.end - span.start > WORDS_SPAN {
+    if spans.span.len() > WORDS_SPAN {
         return Err("the depths are far apart");
     }
-    Ok(span)
+    Ok(spans)
 }
 
 /// Visits the rows at the depths of a chain, in document order, and whether they are turns, until it fails.
-fn each_rows<E>(
+fn each_rows(
     chain: &BoundChain,
     input: RunInput<'_>,
-    visit: &mut impl FnMut(bool, Range<u32>) -> Result<(), E>,
-) -> Result<(), E> {
+    visit: &mut impl FnMut(bool, Range<u32>) -> Result<(), &'static str>,
+) -> Result<(), &'static str> {
     let mut visit = |depths: (i64, i64)| {
         let rows = at_depths(input.snapshot, depths);
         if rows.is_empty() {
@@ -161,50 +174,57 @@ fn each_rows<E>(
     }
 }
 
-/// Visits the windows of a chain for which [`span_of`] found that words fit, in document order.
-fn each_window<'a>(chain: &BoundChain, input: RunInput<'a>, mut visit: impl FnMut(WordWindow<'a>)) {
-    let Ok(()) = each_rows::<Infallible>(chain, input, &mut |sealed, rows| {
-        for piece in input.snapshot.pieces_in(rows.clone()) {
-            let (segment, shift) = (piece.segment(), piece.shift());
-            let (start, end) = (rows.start.max(piece.start()), rows.end.min(piece.end()));
-            // Finding the first dead row of a range costs more than a window, so it is done once.
-            let mut dead = piece.dead_rows(start - shift..end - shift).peekable();
-            let mut first = start;
-            while first < end {
-                let mut next = end;
-                if next - first > WORD_ROWS {
-                    // The last unit that begins before the word ends is cut off.
-                    let unit = segment.unit_of(first + WORD_ROWS - shift);
-                    next = segment.units()[unit as usize].start + shift;
-                }
-                let mut window = WordWindow::new(piece, first..next, sealed, input);
-                while let Some(row) = dead.next_if(|row| row + shift < next) {
-                    window.remove(row);
-                }
-                visit(window);
-                first = next;
+/// Visits the windows of some rows that [`span_of`] found, in document order.
+fn each_window<'a>(
+    sealed: bool,
+    rows: &Range<u32>,
+    input: RunInput<'a>,
+    visit: &mut impl FnMut(WordWindow<'a>),
+) {
+    for piece in input.snapshot.pieces_in(rows.clone()) {
+        let (segment, shift) = (piece.segment(), piece.shift());
+        let (start, end) = (rows.start.max(piece.start()), rows.end.min(piece.end()));
+        // Finding the first dead row of a range costs more than a window, so it is done once.
+        let dead = piece.has_dead();
+        let mut dead = dead.then(|| piece.dead_rows(start - shift..end - shift).peekable());
+        let mut first = start;
+        while first < end {
+            let mut next = end;
+            if next - first > WORD_ROWS {
+                // The last unit that begins before the word ends is cut off.
+                let unit = segment.unit_of(first + WORD_ROWS - shift);
+                next = segment.units()[unit as usize].start + shift;
             }
+            let mut window = WordWindow::new(piece, first..next, sealed, input);
+            let next_dead = |dead: &mut Peekable<_>| dead.next_if(|row| row + shift < next);
+            while let Some(row) = dead.as_mut().and_then(next_dead) {
+                window.remove(row);
+            }
+            visit(window);
+            first = next;
         }
-        Ok(())
-    });
+    }
 }
 
 #[inline(never)]
 pub(super) fn run_all(
     bound: &Bound,
-    span: Range<u32>,
+    spans: WordSpans,
     input: RunInput<'_>,
     trace: &mut Trace,
 ) -> MatchedRows {
     let pieces = input.snapshot.pieces().len() as u64;
-    let mut rows = Bits::new(span);
+    let mut rows = Bits::new(spans.span);
     for (group, chain) in bound.chains.iter().enumerate() {
         trace.begin_chain(group);
         let mut windows = 0;
-        each_window(chain, input, |window| {
-            rows.insert_word(window.first, window.run(chain, windows == 0, trace));
-            windows += 1;
-        });
+        let own = spans.rows.iter().filter(|(of, ..)| *of == group);
+        for (_, sealed, own) in own {
+            each_window(*sealed, own, input, &mut |window| {
+                rows.insert_word(window.first, window.run(chain, windows == 0, trace));
+                windows += 1;
+            });
+        }
         trace.counters.pieces_pruned += pieces.saturating_sub(windows);
     }
     if !bound.filters.is_empty() {
@@ -576,6 +596,14 @@ impl<'a> WordWindow<'a> {
         // A subtree is a run of bits, so descendants are masks.
         let level = level.filter(|&level| level < LEVEL_POSTINGS);
         let by_rows = axis == Axis::Child && level.is_none();
+        let several = left.rows & left.rows.wrapping_sub(1);
+        if axis == Axis::Descendant && several & several.wrapping_sub(1) != 0 {
+            // Mostly they are all turns, and what is below them is the rest.
+            let tops = self.of_level(2) & self.turns & self.all;
+            if left.rows == tops {
+                return reach | self.turns & !tops;
+            }
+        }
         let ends = self.piece.segment().ends();
         let (mut below, mut next) = (0, 0);
         for bit in Ones(left.rows) {
