@@ -6,12 +6,15 @@ type checkers, for the documentation, and for tables.
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _html
 
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
 
-class Counted(TypedDict, total=False):
+
+class Counted(TypedDict):
     """A group of texts, and how much it is."""
 
     name: str | None
@@ -21,10 +24,10 @@ class Counted(TypedDict, total=False):
     media: int
 
 
-class Used(TypedDict, total=False):
+class Used(TypedDict):
     """What calls used, and cost in billionths of a dollar."""
 
-    name: str
+    name: NotRequired[str]
     requests: int
     input_tokens: int
     cached_tokens: int
@@ -35,54 +38,54 @@ class Used(TypedDict, total=False):
     unpriced: int
 
 
-class Call(TypedDict, total=False):
+class Call(TypedDict):
     """A call of the provider."""
 
     made: bool
     reconstructed: bool
-    model: str
-    stop_reason: str
-    latency_ms: int
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
+    model: NotRequired[str]
+    stop_reason: NotRequired[str]
+    latency_ms: NotRequired[int]
+    input_tokens: NotRequired[int]
+    cached_tokens: NotRequired[int]
+    output_tokens: NotRequired[int]
 
 
-class Difference(TypedDict, total=False):
+class Difference(TypedDict):
     """Where two requests part, why, and what to do about it."""
 
     at: int
     place: dict[str, Any]
-    block: str
+    block: NotRequired[str]
     cause: str
-    count: int
-    mend: str
-    older: str
-    newer: str
+    count: NotRequired[int]
+    mend: NotRequired[str]
+    older: NotRequired[str]
+    newer: NotRequired[str]
 
 
-class Step(TypedDict, total=False):
+class Step(TypedDict):
     """What happened in a cycle."""
 
     label: str
-    cycle: int
-    time: str
+    cycle: NotRequired[int]
+    time: NotRequired[str]
     made: bool
     tokens: int
     added: int
     removed: int
     changed: int
-    gap_ms: int
-    prefix_percent: int
-    broken: Difference
+    gap_ms: NotRequired[int]
+    prefix_percent: NotRequired[int]
+    broken: NotRequired[Difference]
     events: list[dict[str, Any]]
 
 
-class PrefixStep(TypedDict, total=False):
+class PrefixStep(TypedDict):
     """What a prompt cache can reuse of one request in the next."""
 
     cycle: int
-    before: int
+    before: NotRequired[int]
     bytes: int
     bytes_before: int
     shared_bytes: int
@@ -90,14 +93,14 @@ class PrefixStep(TypedDict, total=False):
     tokens_before: int
     shared_tokens: int
     call: Call
-    difference: Difference
+    difference: NotRequired[Difference]
 
 
-class SnapshotTokens(TypedDict, total=False):
+class SnapshotTokens(TypedDict):
     """The tokens of a request."""
 
     label: str
-    cycle: int
+    cycle: NotRequired[int]
     blocks: int
     bytes: int
     tokens: int
@@ -107,31 +110,31 @@ class SnapshotTokens(TypedDict, total=False):
     call: Call
 
 
-class ShownBlock(TypedDict, total=False):
+class ShownBlock(TypedDict):
     """A block as it is shown."""
 
     id: str
     region: str
-    role: str
-    kind: str
+    role: NotRequired[str]
+    kind: NotRequired[str]
     reply: bool
     error: bool
-    news: str
+    news: NotRequired[str]
     bytes: int
     tokens: int
     text: str
-    turn: str
-    depth: int
-    tool: str
-    call_id: str
+    turn: NotRequired[str]
+    depth: NotRequired[int]
+    tool: NotRequired[str]
+    call_id: NotRequired[str]
 
 
-class ShownSnapshot(TypedDict, total=False):
+class ShownSnapshot(TypedDict):
     """A snapshot as it is shown."""
 
     label: str
-    cycle: int
-    time: str
+    cycle: NotRequired[int]
+    time: NotRequired[str]
     call: Call
     tokenizer: str
     tokens: int
@@ -153,12 +156,12 @@ class FoundLine(TypedDict):
     ranges: list[dict[str, int]]
 
 
-class FoundBlock(TypedDict, total=False):
+class FoundBlock(TypedDict):
     """A block that a search matches, and the snapshots that have it."""
 
     id: str
-    role: str
-    kind: str
+    role: NotRequired[str]
+    kind: NotRequired[str]
     first: str
     last: str
     lines: list[FoundLine]
@@ -171,7 +174,7 @@ class Found(TypedDict):
     blocks: list[FoundBlock]
 
 
-class Top(TypedDict, total=False):
+class Top(TypedDict):
     """What `Session.top` gives."""
 
     tokenizer: str
@@ -180,7 +183,7 @@ class Top(TypedDict, total=False):
     groups: list[Counted]
 
 
-class Unused(TypedDict, total=False):
+class Unused(TypedDict):
     """What `Session.unused` gives."""
 
     tokenizer: str
@@ -190,7 +193,7 @@ class Unused(TypedDict, total=False):
     prices: str
 
 
-class Duplicates(TypedDict, total=False):
+class Duplicates(TypedDict):
     """What `Session.duplicates` gives."""
 
     tokenizer: str
@@ -224,11 +227,11 @@ class FieldsFound(TypedDict):
     headers: list[str]
 
 
-class Parted(TypedDict, total=False):
+class Parted(TypedDict):
     """What `Session.diff` gives."""
 
     equal: int
-    parted: dict[str, Any] | None
+    parted: NotRequired[dict[str, Any] | None]
     a: dict[str, Any]
     b: dict[str, Any]
 
@@ -240,19 +243,19 @@ class Blamed(TypedDict):
     events: list[dict[str, Any]]
 
 
-class Attempt(TypedDict, total=False):
+class Attempt(TypedDict):
     """A recorded call of the provider."""
 
     attempt_id: str
     cycle_id: int
     status: str
     started_at: str
-    ended_at: str | None
+    ended_at: NotRequired[str | None]
     provider: str
-    model: str | None
-    token_in: int | None
-    token_out: int | None
-    error: str | None
+    model: NotRequired[str | None]
+    token_in: NotRequired[int | None]
+    token_out: NotRequired[int | None]
+    error: NotRequired[str | None]
 
 
 class Report(dict[str, Any]):
@@ -336,7 +339,7 @@ class PrefixReport(Report):
         names = ("cycle", "before", "bytes", "bytes_before", "shared_bytes", "tokens", "tokens_before", "shared_tokens")
         rows = []
         for step in self.steps:
-            broken = step.get("difference") or {}
+            broken: dict[str, Any] = dict(step["difference"]) if "difference" in step else {}
             rows.append(
                 {**_flat(dict(step), names), "cause": broken.get("cause"), "block": broken.get("block"), "mend": broken.get("mend")}
             )
@@ -358,7 +361,8 @@ class StepReport(Report):
         """A row for each cycle."""
         names = ("label", "cycle", "time", "made", "tokens", "added", "removed", "changed", "gap_ms", "prefix_percent")
         return [
-            {**_flat(dict(step), names), "broken": (step.get("broken") or {}).get("cause")} for step in self.steps
+            {**_flat(dict(step), names), "broken": step["broken"]["cause"] if "broken" in step else None}
+            for step in self.steps
         ]
 
 

@@ -7,12 +7,14 @@ where it is.
 from __future__ import annotations
 
 import json
+import os
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import Node, Selection, Session
+    from . import Node, Selection, Session, Store
+    from ._replay import Change, Replay
     from ._reports import ShownSnapshot
 
 _LISTS = ("messages", "input", "contents")
@@ -69,6 +71,23 @@ class Snapshot:
         """The blocks that the model answered with."""
         ids = [block["id"] for block in self._shown["blocks"] if block["reply"]]
         return list(self.select(".cb[id=$ids]", ids=ids)) if ids else []
+
+    def send(
+        self,
+        client: Any,
+        /,
+        *,
+        change: Change = None,
+        store: str | os.PathLike[str] | Store | None = None,
+        name: str | None = None,
+        dry_run: bool = False,
+    ) -> Replay:
+        """Sends the request again, or with `change`, and records it: `pactql.replay` of this snapshot."""
+        from ._replay import replay
+
+        return replay(
+            self.session, client, from_=self, to=self, change=change, store=store, name=name, dry_run=dry_run
+        )
 
     @property
     def model(self) -> str | None:

@@ -52,7 +52,7 @@ def record(
 
     Raises `TypeError` for other clients, and `ValueError` for a pattern that is not valid and for a closed recorder.
     """
-    paths = _paths(client)
+    paths = paths_of(client)
     if is_off():
         return client
     if isinstance(store, Recorder):
@@ -169,7 +169,7 @@ def _let_go(_: Any) -> None:
     pass
 
 
-def _paths(client: Any) -> Tuple[Tuple[str, str], ...]:
+def paths_of(client: Any) -> Tuple[Tuple[str, str], ...]:
     """Where a client makes its calls."""
     for package, names, paths in (
         ("openai", ("OpenAI", "AsyncOpenAI"), _OPENAI),
