@@ -88,8 +88,7 @@ impl Predicates<'_> {
     /// The bytes of the text of a content.
     pub(super) fn size(&mut self, test: &AttrTest) -> Result<String, Refused> {
         if self.dialect != Dialect::Sqlite {
-            let reason = "the size of a list or an object is that of its canonical JSON, which no column has";
-            return Err(Refused::new(test, reason));
+            return Err(Refused::size(test));
         }
         self.needs.body = true;
         Ok(format!("coalesce({BYTES}(b.text, b.json), 0)"))

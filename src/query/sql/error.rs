@@ -29,6 +29,18 @@ impl Refused {
         }
     }
 
+    /// A size of a content.
+    pub(super) fn size(construct: impl ToString) -> Self {
+        Self {
+            help: "`pactql select`, without `--via sql`, asks the sessions themselves; of texts, the view `newest_node` \
+                   has `bytes`",
+            ..Self::new(
+                construct,
+                "the size of a list or an object is that of its canonical JSON, which no column has",
+            )
+        }
+    }
+
     pub(super) fn parameter(construct: impl ToString) -> Self {
         Self {
             help: "write the value in its place",

@@ -208,6 +208,37 @@ fn every_command_answers_a_question() {
     );
 }
 
+/// A word that is nearly a command is answered with a command that only reads, or with none.
+#[test]
+fn no_guess_writes() {
+    let writers = [
+        "import", "export", "share", "store", "edit", "context", "serve", "rename", "delete",
+        "prune", "erase", "backup", "vacuum", "salvage", "parquet", "new", "add", "update",
+        "remove", "move", "replace", "compact", "commit", "discard", "fork", "refs", "attempts",
+        "index",
+    ];
+    let mut commands = Vec::new();
+    below("", &mut commands);
+    let mut guesses = 0;
+    for command in &commands {
+        let name = command.rsplit(' ').next().unwrap_or_default();
+        for typed in [&name[1..], &name[..name.len() - 1], &format!("{name}x")] {
+            if commands.iter().any(|known| known == typed) {
+                continue;
+            }
+            let ran = super::pactql(&[typed, "x.db"]);
+            assert_eq!(ran.out, "", "{typed}");
+            let Some((_, guess)) = ran.err.split_once("did you mean `pactql ") else {
+                continue;
+            };
+            guesses += 1;
+            let guess = guess.split(['`', ' ']).next().unwrap_or_default();
+            assert!(!writers.contains(&guess), "{typed}: {}", ran.err);
+        }
+    }
+    assert!(guesses > 30, "{guesses}");
+}
+
 /// Each example is run in order of those of its command, and again with `--json`.
 #[test]
 fn examples_work_as_they_are_typed() {
