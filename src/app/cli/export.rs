@@ -235,10 +235,14 @@ impl RunCommand for RenderArgs {
         let form = self.form.provider.or_else(|| came_in_as(&snapshot));
         let provider = form.unwrap_or_default();
         if provider == Provider::Thread && self.curl {
-            let fitting = provider_of(&snapshot).name();
+            let fitting = provider_of(&snapshot);
+            let others = Provider::ALL.iter().copied();
+            let others = others.filter(|other| ![fitting, Provider::Thread].contains(other));
+            let others: Vec<&str> = others.map(Provider::name).collect();
+            let (fitting, others) = (fitting.name(), others.join(", "));
             let message = "the session did not come in as requests of an API";
             return Err(Failure::usage(message).with_help(format!(
-                "`--as {fitting}` fits its blocks; there are also openai, openai-responses, anthropic, gemini and bedrock"
+                "`--as {fitting}` fits its blocks; there are also {others}"
             )));
         }
         if !self.curl {
