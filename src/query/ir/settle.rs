@@ -10,7 +10,7 @@ use super::query::{
 pub(super) fn settle_step(node: &mut NodeStep) {
     settle_tests(&mut node.tests);
     if node.tail.len() > 1 {
-        dedup_tail(&mut node.tail);
+        settle_tail(&mut node.tail);
     }
 }
 
@@ -86,9 +86,11 @@ fn settle_types(tests: &mut Tests) {
     }
 }
 
-/// Drops `:first` and `:last` directly after a pick, which leaves one node a group, and repeated
-/// tests.
-fn dedup_tail(tail: &mut Box<[PickOrTest]>) {
+/// Sorts the tests between two picks, which hold in any order, and drops repeated ones, as well as `:first` and
+/// `:last` directly after a pick, which leaves one node a group.
+fn settle_tail(tail: &mut Box<[PickOrTest]>) {
+    tail.chunk_by_mut(|a, b| a.test().is_some() && b.test().is_some())
+        .for_each(<[PickOrTest]>::sort);
     let mut kept: Vec<PickOrTest> = Vec::with_capacity(tail.len());
     for item in std::mem::take(tail).into_vec() {
         let idle = matches!(
