@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::archive::{Archive, LoadFailure, Position, SnapshotPart};
+use super::archive::{Archive, CommitCall, LoadFailure, Position, SnapshotPart};
 use super::attempt::Attempts;
 use super::first_seen::FirstSeen;
 use super::snapshots::Snapshots;
@@ -409,6 +409,12 @@ impl History {
     /// One of them cannot be loaded.
     pub fn fetch_range(&self, wanted: Range<usize>) -> Result<(), LoadFailure> {
         self.committed.fetch(wanted)
+    }
+
+    /// What the committed snapshots say of their calls, oldest first, where that costs less than to load them; else
+    /// `None`. Errors: they cannot be read.
+    pub(crate) fn calls(&self) -> Result<Option<Vec<CommitCall>>, LoadFailure> {
+        self.committed.calls()
     }
 
     /// Loads all of it: every snapshot, the working state, and the provider calls.

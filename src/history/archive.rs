@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::attempt::Attempts;
-use crate::index::Snapshot;
+use crate::index::{Meta, Snapshot};
 use crate::support::diag::{Code, Diagnostic, Error};
 
 /// The position of a snapshot in a [`History`](crate::History).
@@ -48,6 +48,12 @@ pub trait SnapshotSource: Debug + Send + Sync {
         Ok(Attempts::default())
     }
 
+    /// What the committed snapshots say of their calls, oldest first; `None` to have them loaded for it.
+    /// Errors: they cannot be read.
+    fn calls(&self) -> Result<Option<Vec<CommitCall>>, LoadFailure> {
+        Ok(None)
+    }
+
     /// Nothing will be asked for soon: what is kept only to be faster can go.
     fn rest(&self) {}
 
@@ -55,6 +61,28 @@ pub trait SnapshotSource: Debug + Send + Sync {
     fn again(&self) -> bool {
         false
     }
+}
+
+/// What a committed snapshot says of the provider call of its cycle.
+#[derive(Clone, Debug)]
+pub struct CommitCall {
+    /// What is beside the tree.
+    pub meta: Meta,
+    /// Blocks of the newest turn and of `^ah`, in document order, and nodes of replies among them.
+    pub newest: Vec<Arc<[CallNode]>>,
+    /// The same of the last child of `^seq`.
+    pub last: Arc<[CallNode]>,
+}
+
+/// A node, as far as it says something of a call.
+#[derive(Clone, Debug)]
+pub struct CallNode {
+    /// Whether it is a block.
+    pub is_block: bool,
+    /// The number that `data_reply` is, in its spelling.
+    pub reply: Option<Box<str>>,
+    /// `created_at_iso`.
+    pub time: Option<Box<str>>,
 }
 
 /// A part of a snapshot, in whole units. The preamble's root and `^seq` are in every part.
@@ -249,6 +277,18 @@ impl Archive {
             self.once(&self.working, || self.source.load_working())?;
         }
         Ok(())
+    }
+
+    /// What the committed snapshots say of their calls; `None` if they are loaded, or have to be.
+    pub(super) fn calls(&self) -> Result<Option<Vec<CommitCall>>, LoadFailure> {
+        if self.missing(0..self.len).is_none() {
+            return Ok(None);
+        }
+        let calls = self.source.calls()?;
+        match calls.as_ref().map_or(self.len, Vec::len) {
+            found if found == self.len => Ok(calls),
+            found => Err(unexpected("snapshots", found, self.len)),
+        }
     }
 
     pub(super) fn has(&self, position: Position) -> bool {

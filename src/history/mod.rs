@@ -40,7 +40,7 @@ pub use snapshots::{Snapshots, SnapshotsIter};
 #[doc(hidden)]
 pub use {
     address::{History, Lookup, SnapshotRange, Unresolved},
-    archive::{Archive, LoadFailure, Position, SnapshotPart, SnapshotSource},
+    archive::{Archive, CallNode, CommitCall, LoadFailure, Position, SnapshotPart, SnapshotSource},
     change::changed_fields,
     content::{Labels, content_diff, materialize},
     range::{RangeDiff, RangeOptions},

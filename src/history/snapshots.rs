@@ -3,7 +3,7 @@
 use std::ops::{Index, Range};
 use std::sync::Arc;
 
-use super::archive::{Archive, LoadFailure};
+use super::archive::{Archive, CommitCall, LoadFailure};
 use super::list::SharedList;
 use crate::index::Snapshot;
 
@@ -160,6 +160,18 @@ impl Snapshots {
                 archived.archive.fetch(wanted.start..end)
             }
             None => Ok(()),
+        }
+    }
+
+    /// As [`Archive::calls`], where all are archived.
+    pub(super) fn calls(&self) -> Result<Option<Vec<CommitCall>>, LoadFailure> {
+        match &self.archived {
+            Some(archived)
+                if archived.len == self.len() && archived.len == archived.archive.len() =>
+            {
+                archived.archive.calls()
+            }
+            _ => Ok(None),
         }
     }
 

@@ -1,9 +1,11 @@
 //! What a snapshot says of the provider call of its cycle: `usage` and `meta` (INSPECT §1).
 
-use crate::history::{History, LoadFailure, Position};
+use crate::history::{CommitCall, History, LoadFailure, Position};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, elements, get, members, string};
 use crate::render::Provider;
+use crate::tree::timestamp::millis;
+use crate::tree::{Meta, NodeClass};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -63,24 +65,21 @@ impl Call {
     /// What a snapshot says. Linear in its `meta` and `usage`.
     #[must_use]
     pub fn from_snapshot(snapshot: &Snapshot) -> Self {
-        let of = |name: &str| members(snapshot.meta().value(name).unwrap_or_default());
+        Self::new(snapshot)
+    }
+
+    pub(super) fn new(commit: &impl CallOrigin) -> Self {
+        let of = |name: &str| members(commit.meta().value(name).unwrap_or_default());
         let (usage, meta) = (of("usage"), of("meta"));
         let number = |name: &str| get(&usage, name).and_then(|raw| raw.parse().ok());
         let text = |raw: Option<&str>| raw.and_then(string).map(Cow::into_owned);
-        let request = snapshot.meta().request().map(members).unwrap_or_default();
+        let request = commit.meta().request().map(members).unwrap_or_default();
         let attempts = get(&meta, "attempts").map(elements).unwrap_or_default();
         let last = attempts.last().map(|attempt| members(attempt));
         let error = last.and_then(|attempt| get(&attempt, "error").map(error_text));
         let asked = text(get(&request, "model")).or_else(|| text(get(&request, "modelId")));
         let reconstructed = text(get(&meta, "source")).as_deref() == Some("transcript");
         let compaction = get(&meta, "compaction").is_some_and(|raw| raw != "null");
-        let answered = || {
-            let cycle = cycle_of(snapshot).to_string();
-            let last = snapshot.last_of_seq().into_iter();
-            let mut nodes =
-                last.flat_map(|top| snapshot.nodes_in(top.row()..snapshot.end(top.row())));
-            nodes.any(|node| is_reply(node, &cycle))
-        };
         Self {
             // The one that answered may be a dated version of the one in the request.
             model: asked.or_else(|| text(get(&usage, "model"))),
@@ -102,12 +101,103 @@ impl Call {
             error,
             made: !usage.is_empty()
                 || !attempts.is_empty()
-                || answered()
-                || !(reconstructed || compaction || snapshot.is_working()),
+                || commit.is_answered()
+                || !(reconstructed || compaction || commit.meta().working),
             reconstructed,
             compaction,
         }
     }
+}
+
+/// A snapshot, or what is known of one that is not loaded.
+pub(super) trait CallOrigin {
+    /// What is beside its tree.
+    fn meta(&self) -> &Meta;
+
+    /// Whether the last child of `^seq` has a node of the reply of its cycle.
+    fn is_answered(&self) -> bool;
+
+    /// The time of its reply, or else of its newest block, as it is stored.
+    fn time(&self) -> Option<String>;
+}
+
+impl CallOrigin for Snapshot {
+    fn meta(&self) -> &Meta {
+        self.meta()
+    }
+
+    fn is_answered(&self) -> bool {
+        let cycle = cycle_of(self).to_string();
+        let last = self.last_of_seq().into_iter();
+        let mut nodes = last.flat_map(|top| self.nodes_in(top.row()..self.end(top.row())));
+        nodes.any(|node| is_reply(node, &cycle))
+    }
+
+    fn time(&self) -> Option<String> {
+        exact_time_of(self)
+    }
+}
+
+impl CallOrigin for CommitCall {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn is_answered(&self) -> bool {
+        let cycle = self.meta.cycle.to_string();
+        self.last
+            .iter()
+            .any(|node| node.reply.as_deref() == Some(&*cycle))
+    }
+
+    fn time(&self) -> Option<String> {
+        let cycle = self.meta.cycle.to_string();
+        let nodes = || self.newest.iter().flat_map(|nodes| nodes.iter());
+        let blocks = || nodes().filter(|node| node.is_block);
+        let times =
+            || blocks().map(|node| (node.reply.as_deref() == Some(&*cycle), node.time.as_deref()));
+        last_of(times(), true).or_else(|| last_of(times(), false))
+    }
+}
+
+/// The blocks of the newest turn and of `^ah`.
+pub(super) fn newest(snapshot: &Snapshot) -> impl Iterator<Item = NodeRef<'_>> {
+    let turn = snapshot.nodes_in(snapshot.turn_rows(1, 1));
+    let head = snapshot.nodes_in(snapshot.head_rows());
+    turn.chain(head)
+        .filter(|node| node.class() == NodeClass::Block)
+}
+
+/// The time of a snapshot to the millisecond: that of its reply, or else of its newest block.
+pub(crate) fn time_of(snapshot: &Snapshot) -> Option<String> {
+    exact_time_of(snapshot).map(|time| millis(&time))
+}
+
+/// The same as it is stored.
+pub(super) fn exact_time_of(snapshot: &Snapshot) -> Option<String> {
+    last_time(snapshot, true).or_else(|| last_time(snapshot, false))
+}
+
+/// The time of the last block of the newest turn that is wanted, by whether it is of the reply.
+pub(super) fn last_time(snapshot: &Snapshot, of_reply: bool) -> Option<String> {
+    let cycle = cycle_of(snapshot).to_string();
+    let blocks = newest(snapshot).map(|node| {
+        let time = node.field("created_at_iso").and_then(JsonValue::text);
+        (is_reply(node, &cycle), time)
+    });
+    last_of(blocks, of_reply)
+}
+
+/// The last time of blocks of the reply, or of others. Of each block it is said whether it is one of the reply.
+fn last_of<'t>(
+    blocks: impl Iterator<Item = (bool, Option<&'t str>)>,
+    of_reply: bool,
+) -> Option<String> {
+    let times = blocks.filter(|(is_reply, _)| *is_reply == of_reply);
+    let times = times.filter_map(|(_, time)| time);
+    // A log without times has positions in their place, from 1970 on.
+    let time = times.last().filter(|time| !time.starts_with("1970-"));
+    time.map(str::to_owned)
 }
 
 /// The cycle whose request a snapshot has: of a working state, the one in progress.

@@ -2,7 +2,7 @@
 //!
 //! Money is counted in nano-dollars, in integers.
 
-use super::call::Call;
+use super::call::{Call, CallOrigin};
 use super::tokenizer::plain_name;
 use crate::index::Snapshot;
 use crate::json::{Reader, get, members, string};
@@ -181,7 +181,12 @@ impl Prices {
 
     /// The call of a snapshot; if it names no model, with the one that is set.
     pub(super) fn call(&self, snapshot: &Snapshot) -> Call {
-        let mut call = Call::from_snapshot(snapshot);
+        self.call_of(snapshot)
+    }
+
+    /// As [`Self::call`], also of a snapshot that is not loaded.
+    pub(super) fn call_of(&self, commit: &impl CallOrigin) -> Call {
+        let mut call = Call::new(commit);
         call.model = call.model.or_else(|| self.model.clone());
         call
     }

@@ -1,11 +1,11 @@
 //! A snapshot as a person reads it: what the model was sent, block by block, and what is new in it
 //! (INSPECT §4).
 
-use super::call::{Call, before, cycle_of, is_reply};
+use super::call::{Call, before, cycle_of, is_reply, time_of};
 use super::groups::{Counts, ToolNames, role};
 use super::part::{ChosenSnapshot, Region, saying};
 use super::report::{Report, ReportOptions};
-use super::steps::{seconds, time_of};
+use super::steps::seconds;
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::{History, LoadFailure, Session};

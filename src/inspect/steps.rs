@@ -1,20 +1,19 @@
 //! One line for each cycle of a session: what was sent, what came back, what changed (INSPECT §4).
 
-use super::call::{Call, cycle_of, is_reply};
+use super::call::{Call, exact_time_of, is_reply, last_time, newest, time_of};
 use super::groups::call_name;
 use super::prefix::{Difference, PrefixStep, by_cycle};
 use super::report::{Report, ReportOptions};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::Session;
-use crate::index::{NodeRef, Snapshot};
+use crate::index::Snapshot;
 use crate::json::JsonValue;
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, TableCell, TextTable, Tint};
 use crate::support::text::{amount, clean, printable};
-use crate::tree::NodeClass;
-use crate::tree::timestamp::{millis, nanos_of_rfc3339};
+use crate::tree::timestamp::nanos_of_rfc3339;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -228,37 +227,9 @@ impl Report for StepReport {
     }
 }
 
-/// The blocks of the newest turn and of `^ah`.
-pub(super) fn newest(snapshot: &Snapshot) -> impl Iterator<Item = NodeRef<'_>> {
-    let turn = snapshot.nodes_in(snapshot.turn_rows(1, 1));
-    let head = snapshot.nodes_in(snapshot.head_rows());
-    turn.chain(head)
-        .filter(|node| node.class() == NodeClass::Block)
-}
-
-/// The time of a snapshot to the millisecond: that of its reply, or else of its newest block.
-pub(crate) fn time_of(snapshot: &Snapshot) -> Option<String> {
-    exact_time_of(snapshot).map(|time| millis(&time))
-}
-
-/// The same as it is stored.
-pub(super) fn exact_time_of(snapshot: &Snapshot) -> Option<String> {
-    last_time(snapshot, |is_reply| is_reply).or_else(|| last_time(snapshot, |is_reply| !is_reply))
-}
-
-/// The time of the last block of the newest turn that is wanted, by whether it is of the reply.
-fn last_time(snapshot: &Snapshot, wanted: fn(bool) -> bool) -> Option<String> {
-    let cycle = cycle_of(snapshot).to_string();
-    let blocks = newest(snapshot).filter(|node| wanted(is_reply(*node, &cycle)));
-    let times = blocks.filter_map(|node| node.field("created_at_iso")?.text());
-    // A log without times has positions in their place, from 1970 on.
-    let time = times.last().filter(|time| !time.starts_with("1970-"));
-    time.map(str::to_owned)
-}
-
 /// From the newest input of a request to its reply, in milliseconds, if the log has times.
 fn duration_ms(snapshot: &Snapshot) -> Option<u64> {
-    between(asked(snapshot), last_time(snapshot, |is_reply| is_reply))
+    between(asked(snapshot), last_time(snapshot, true))
 }
 
 /// From the time of a snapshot to the newest input of the request of the next one, in milliseconds.
@@ -267,7 +238,7 @@ pub(super) fn gap_ms(before: &Snapshot, snapshot: &Snapshot) -> Option<u64> {
 }
 
 fn asked(snapshot: &Snapshot) -> Option<String> {
-    last_time(snapshot, |is_reply| !is_reply)
+    last_time(snapshot, false)
 }
 
 fn between(from: Option<String>, to: Option<String>) -> Option<u64> {

@@ -131,7 +131,7 @@ impl Report for TokenReport {
             });
             if used.requests > 0 {
                 all.include(&used);
-                calls.push((response(snapshot), used));
+                calls.push((response(&**snapshot), used));
             }
         }
         Ok(Self {

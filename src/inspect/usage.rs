@@ -1,11 +1,9 @@
 //! What the calls of sessions used and cost, by the provider's own counts (INSPECT §3).
 
-use super::call::Call;
+use super::call::{Call, CallOrigin};
 use super::prices::{Money, Prices};
 use super::report::no_price;
-use super::steps::{exact_time_of, time_of};
 use crate::history::Session;
-use crate::index::Snapshot;
 use crate::json::{get, members, string};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
@@ -240,38 +238,44 @@ impl Usage {
     /// A snapshot of a store cannot be loaded.
     pub fn add(&mut self, name: &str, session: &Session) -> Result<(), Error> {
         let history = session.history();
-        history.fetch_all()?;
-        for snapshot in history.committed() {
-            ensure();
-            let call = self.table.call(snapshot);
-            if !call.made {
-                continue;
-            }
-            if self.is_repeated(response(snapshot)) {
-                continue;
-            }
-            let time = time_of(snapshot);
-            let group = match self.by {
-                UsageBy::Day => time.map(|time| time.chars().take(10).collect()),
-                UsageBy::Month => time.map(|time| time.chars().take(7).collect()),
-                UsageBy::Model => call.model.clone(),
-                UsageBy::Session => Some(name.to_owned()),
-                UsageBy::Project | UsageBy::Agent => {
-                    let meta = snapshot.meta().value("meta").map(members);
-                    let found = get(&meta.unwrap_or_default(), self.by.as_str());
-                    found.and_then(string).map(|text| text.into_owned())
-                }
-            };
-            let mut used = Used::default();
-            // What the provider does not say is not guessed.
-            used.add(&call, &self.table, || None);
-            self.include(group, &used);
-            if used.unpriced > 0 {
-                self.without_price.insert(call.model);
-            }
+        if let Some(calls) = history.calls()? {
+            calls
+                .iter()
+                .for_each(|commit| self.add_commit(name, commit));
+        } else {
+            history.fetch_range(0..history.committed().len())?;
+            let all = history.committed().iter();
+            all.for_each(|snapshot| self.add_commit(name, &**snapshot));
         }
         self.sessions += 1;
         Ok(())
+    }
+
+    fn add_commit(&mut self, name: &str, commit: &impl CallOrigin) {
+        ensure();
+        let call = self.table.call_of(commit);
+        if !call.made || self.is_repeated(response(commit)) {
+            return;
+        }
+        let time = || commit.time();
+        let group = match self.by {
+            UsageBy::Day => time().map(|time| time.chars().take(10).collect()),
+            UsageBy::Month => time().map(|time| time.chars().take(7).collect()),
+            UsageBy::Model => call.model.clone(),
+            UsageBy::Session => Some(name.to_owned()),
+            UsageBy::Project | UsageBy::Agent => {
+                let meta = commit.meta().value("meta").map(members);
+                let found = get(&meta.unwrap_or_default(), self.by.as_str());
+                found.and_then(string).map(|text| text.into_owned())
+            }
+        };
+        let mut used = Used::default();
+        // What the provider does not say is not guessed.
+        used.add(&call, &self.table, || None);
+        self.include(group, &used);
+        if used.unpriced > 0 {
+            self.without_price.insert(call.model);
+        }
     }
 
     /// Adds the calls of a session, each with what its response is known by, as a group with its name.
@@ -380,10 +384,10 @@ fn row(name: String, used: &Used) -> [String; 7] {
 }
 
 /// What a response is known by: its id, else its time and the provider's counts, else nothing.
-pub(super) fn response(snapshot: &Snapshot) -> Option<String> {
-    let usage = snapshot.meta().value("usage")?;
+pub(super) fn response(commit: &impl CallOrigin) -> Option<String> {
+    let usage = commit.meta().value("usage")?;
     match get(&members(usage), "response_id").and_then(string) {
         Some(id) => Some(id.into_owned()),
-        None => Some(format!("{} {usage}", exact_time_of(snapshot)?)),
+        None => Some(format!("{} {usage}", commit.time()?)),
     }
 }

@@ -6,9 +6,10 @@
 
 use super::table::{ShareTable, Splice, TableBlock, TableStep};
 use crate::history::History;
+use crate::inspect::call::time_of;
 use crate::inspect::lists::Numbered;
 use crate::inspect::prefix::by_cycle;
-use crate::inspect::steps::{events, time_of};
+use crate::inspect::steps::events;
 use crate::inspect::{Counts, PrefixStep, Prices, StepEvent, Tokenizer, form_of};
 use crate::json::{Redactor, get, members, string};
 use crate::render::{Provider, parameters_of};

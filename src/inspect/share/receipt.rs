@@ -5,9 +5,9 @@
 
 use super::table::{ShareTable, Splice, TableBlock, TableStep};
 use crate::history::History;
-use crate::inspect::call::is_zero;
+use crate::inspect::call::{is_zero, time_of};
 use crate::inspect::prefix::by_cycle;
-use crate::inspect::steps::{events, time_of};
+use crate::inspect::steps::events;
 use crate::inspect::{Counts, PrefixStep, Region, StepEvent, Tokenizer, form_of};
 use crate::render::Provider;
 use crate::tree::hash::hex;

@@ -9,7 +9,7 @@ use crate::history::SnapshotPart;
 use crate::index::{Layout, Meta, Segment, Snapshot, UnitKind, UnitPart, UnitRef, Writer};
 use crate::json::{get, members};
 use crate::store::database::sql::{
-    Database, ResultRow, SqlValue, collect, first, int, ints, one_int, text,
+    Database, ResultRow, SqlValue, collect, int, ints, one_int, text,
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::decode::{Units, Wanted};
@@ -290,21 +290,37 @@ pub(crate) fn turns_after(database: &mut dyn Database, now: Now, order: &Order) 
     Ok(u32::try_from(count.unwrap_or(0)).unwrap_or(0) + closed.count() as u32)
 }
 
-/// With the hash of the snapshot.
-pub(crate) fn meta(
+/// What is beside the trees of the snapshots at some seqs, oldest first, each with its seq and hash.
+pub(crate) fn metas(
     database: &mut dyn Database,
     session: i64,
-    seq: i64,
-) -> Result<Option<(Meta, Option<Hash>)>> {
-    let sql = "select s.cycle, s.working, s.meta, (select n.cycle from snapshot n where n.session_id = ?1 \
-         and n.seq = ?2 - 1), s.hash from snapshot s where s.session_id = ?1 and s.seq = ?2";
-    first(database, sql, &[session.into(), seq.into()], |row| {
-        let working = row.bool(1)?.unwrap_or(false);
-        // A working state reads its ttls as the newest snapshot does.
-        let cycle = if working { row.int(3)? } else { row.int(0)? };
-        let hash = row.bytes(4)?.and_then(|hash| hash.try_into().ok());
-        Ok((meta_of(cycle.unwrap_or(0), working, text(row, 2)?), hash))
-    })
+    (start, end): (i64, i64),
+) -> Result<Vec<(i64, Meta, Option<Hash>)>> {
+    let sql = "select seq, cycle, working, meta, hash from snapshot where session_id = ?1 \
+         and seq between ?2 and ?3 order by seq";
+    let before = start.saturating_sub(1);
+    let (mut found, mut newest) = (Vec::new(), None);
+    database.query(
+        sql,
+        &[session.into(), before.into(), end.into()],
+        &mut |row| {
+            let seq = int(row, 0)?;
+            let working = row.bool(2)?.unwrap_or(false);
+            // A working state reads its ttls as the newest snapshot does.
+            let cycle = if working { newest } else { row.int(1)? };
+            newest = cycle;
+            if seq >= start {
+                let hash = row.bytes(4)?.and_then(|hash| hash.try_into().ok());
+                found.push((
+                    seq,
+                    meta_of(cycle.unwrap_or(0), working, text(row, 3)?),
+                    hash,
+                ));
+            }
+            Ok(())
+        },
+    )?;
+    Ok(found)
 }
 
 pub(crate) fn meta_of(cycle: i64, working: bool, json: &str) -> Meta {

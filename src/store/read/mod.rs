@@ -1,5 +1,6 @@
 //! Sessions by name, and snapshots out of their rows.
 
+pub(crate) mod calls;
 pub(crate) mod catalog;
 pub(crate) mod load;
 pub(crate) mod open;
@@ -109,7 +110,7 @@ mod plans {
         };
         assert!(get(&mut database, "a").is_err());
         assert!(by_id(&mut database, 1).unwrap().is_none());
-        assert!(load::meta(&mut database, 1, 3).unwrap().is_none());
+        assert!(load::metas(&mut database, 1, (3, 3)).unwrap().is_empty());
         assert!(load::in_force(&mut database, now, 0).unwrap().is_empty());
         assert!(
             load::newest_turns(&mut database, now, 3)

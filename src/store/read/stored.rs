@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex};
 use hashbrown::HashMap;
 
 use crate::engine::Beside;
-use crate::history::{Attempts, LoadFailure, Position, SnapshotPart, SnapshotSource};
+use crate::history::{Attempts, CommitCall, LoadFailure, Position, SnapshotPart, SnapshotSource};
 use crate::index::{Meta, Snapshot, UnitKind};
 use crate::store::database::sql::{Database, ints, one_int};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::encode::Hash;
 use crate::store::manage::verify;
 use crate::store::manage::whole::SnapshotLink;
+use crate::store::read::calls;
 use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::load::{self, Placement, Spaced, UnitCache};
 use crate::store::write::core::Core;
@@ -177,15 +178,31 @@ impl Stored {
         Err(StoreError::Damaged(what))
     }
 
-    fn meta(&self, database: &mut dyn Database, seq: i64, known: &Checked) -> Result<Meta> {
-        let found = load::meta(database, self.entry.session, seq)?;
-        let (meta, hash) = found.ok_or_else(|| self.gone())?;
-        if hash.is_none() || hash.as_ref() != known.hash(seq) {
-            let name = &self.entry.name;
-            let what = format!("`{name}`: the table of snapshots is not in order");
-            return Err(StoreError::Damaged(what));
+    /// What is beside the trees of the snapshots at some seqs, at least one.
+    fn metas(
+        &self,
+        database: &mut dyn Database,
+        (start, end): (i64, i64),
+        known: &Checked,
+    ) -> Result<Vec<Meta>> {
+        let found = load::metas(database, self.entry.session, (start, end))?;
+        let mut metas = Vec::with_capacity(found.len());
+        for (seq, (at, meta, hash)) in (start..=end).zip(found) {
+            if at != seq {
+                return Err(self.gone());
+            }
+            if hash.is_none() || hash.as_ref() != known.hash(seq) {
+                let name = &self.entry.name;
+                let what = format!("`{name}`: the table of snapshots is not in order");
+                return Err(StoreError::Damaged(what));
+            }
+            metas.push(meta);
         }
-        Ok(meta)
+        let wanted = end.saturating_sub(start).saturating_add(1);
+        if usize::try_from(wanted) != Ok(metas.len()) {
+            return Err(self.gone());
+        }
+        Ok(metas)
     }
 
     fn gone(&self) -> StoreError {
@@ -273,8 +290,8 @@ impl Stored {
             ended.push(place);
         }
         let mut snapshots: Vec<Arc<Snapshot>> = Vec::new();
-        for seq in start..=end {
-            let meta = self.meta(database, seq, &known)?;
+        let metas = self.metas(database, (start, end), &known)?;
+        for (seq, meta) in (start..=end).zip(metas) {
             let made = match snapshots.last() {
                 None => {
                     let here = places.iter().filter(|place| place.first_seq <= seq);
@@ -383,11 +400,26 @@ impl SnapshotSource for Stored {
             let known = position != Position::Working && same && newest;
             let meta = match self.entry.meta.as_deref().filter(|_| known) {
                 Some(json) => load::meta_of(self.entry.cycle.unwrap_or(0), false, json),
-                None => self.meta(database, seq, &checked)?,
+                None => {
+                    let mut metas = self.metas(database, (seq, seq), &checked)?;
+                    metas.pop().ok_or_else(|| self.gone())?
+                }
             };
             let made = load::part(database, &places, outline, meta)?;
             self.count(&made);
             Ok(Some(Arc::new(made)))
+        })
+    }
+
+    fn calls(&self) -> Result<Option<Vec<CommitCall>>, LoadFailure> {
+        let Some(seqs) = self.entry.seqs else {
+            return Ok(Some(Vec::new()));
+        };
+        self.read(|database, _| {
+            let known = self.check_chain(database)?;
+            let metas = self.metas(database, seqs, &known)?;
+            let places = load::places(database, self.entry.session, seqs)?;
+            calls::of_commits(database, seqs.0, metas, &places).map(Some)
         })
     }
 

@@ -6,6 +6,7 @@ use pactql::internals::json::JsonValue;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pactql::inspect::{Prices, Usage, UsageBy};
 use pactql::logs::{
     Format, ImportOptions, Imported, import, import_file, session_names, write_session,
 };
@@ -228,6 +229,63 @@ fn a_log_read_line_by_line_gives_what_the_whole_log_gives() {
             assert!(grown.imports > 0, "{name}");
         }
     }
+}
+
+/// A session whose calls are said in odd ways: times of other types and in other spellings, numbers of replies that are
+/// none, a compaction, a call that failed, nodes beside turns, a working state.
+const ODD: &str = r#"{"cycle":1,"meta":{"source":"transcript","project":"p"},"root":{"children":[{"children":[{"children":[{"children":[{"content":"a","created_at_iso":null,"created_at_ns":1700000000000000000,"id":"c1","nodeType":"cb"}],"id":"k1","nodeType":"mc:user"}],"created_at_iso":"2024-01-01T00:00:00Z","id":"m1","nodeType":"mt"}],"id":"q","nodeType":"^seq"}]}}
+{"cycle":2,"meta":{"source":"transcript"},"usage":{"input_tokens":5,"output_tokens":2},"root":{"children":[{"children":[{"children":[{"children":[{"content":"b","created_at_iso":"2024-02-01T10:00:00.5Z","data_reply":2,"id":"c2","nodeType":"cb"},{"content":"c","created_at_iso":"2024-02-02T10:00:00Z","data_reply":"2","id":"c3","nodeType":"cb"}],"data_reply":2,"id":"k2","nodeType":"mc:assistant"}],"id":"m2","nodeType":"mt"},{"content":"loose","created_at_iso":"2024-02-09T00:00:00Z","data_reply":2,"id":"l","nodeType":"cb"}],"id":"q","nodeType":"^seq"},{"children":[{"content":"d","created_at_iso":"2024-02-03T10:00:00\u005a","data_reply":2,"id":"c4","nodeType":"cb"}],"id":"h","nodeType":"^ah"}]}}
+{"cycle":3,"meta":{"compaction":{"before":2},"source":"transcript"},"root":{"children":[{"children":[{"children":[{"content":"e","created_at_iso":"1970-01-01T00:00:00Z","data_reply":3.0,"id":"c5","nodeType":"cb"}],"id":"m3","nodeType":"mt"}],"id":"q","nodeType":"^seq"}]}}
+{"cycle":4,"meta":{"attempts":[{"error":"busy"}],"request":{"model":"gpt-4o"},"source":"transcript"},"root":{"children":[{"children":[{"children":[{"content":"f","created_at_iso":"1970-01-01T00:00:00Z","id":"c6","nodeType":"cb"}],"id":"m4","nodeType":"mt"}],"id":"q","nodeType":"^seq"}]}}
+{"cycle":5,"meta":{"agent":"x","source":"transcript"},"root":{"children":[{"children":[{"children":[{"content":"g","created_at_ns":1700000000000000000,"data_reply":5,"id":"c7","nodeType":"cb"}],"id":"m4","nodeType":"mt"}],"id":"q","nodeType":"^seq"}]}}
+{"cycle":6,"usage":{"input_tokens":1},"root":{"children":[{"children":[{"children":[{"content":"g","created_at_iso":"2023-11-14T22:13:20Z","created_at_ns":1700000000000000000,"data_reply":6,"id":"c8","nodeType":"cb"}],"id":"m5","nodeType":"mt"}],"id":"q","nodeType":"^seq"}]}}
+{"working":true,"root":{"children":[{"children":[],"id":"q","nodeType":"^seq"}]}}
+"#;
+
+/// What the calls of a stored session used is read without its snapshots, and is what they say.
+#[test]
+fn usage_is_that_of_the_snapshots() {
+    let folder = Folder::quick();
+    let store = Store::open(folder.file("usage.db")).unwrap();
+    let mut logs = fixtures();
+    if !random::few() {
+        logs.extend(contents(crate::real_data::logs()));
+    }
+    logs.push(("odd".to_owned(), ODD.as_bytes().to_vec()));
+    let mut names = Vec::new();
+    for (number, (name, log)) in logs.into_iter().enumerate() {
+        let found = match sessions(&log, &number.to_string(), Reading::Whole) {
+            Ok(found) => found,
+            // A session, or what is none.
+            Err(_) => match Session::from_slice(&log) {
+                Ok(session) => vec![(number.to_string(), session)],
+                Err(_) => continue,
+            },
+        };
+        for (one, session) in found {
+            store.import(&one, &session, None).unwrap();
+            names.push((one, name.clone()));
+        }
+    }
+    assert!(names.len() > 30 && names.iter().any(|(_, log)| log == "odd"));
+    let again = Store::open(folder.file("usage.db")).unwrap();
+    let mut requests = 0;
+    for (name, log) in &names {
+        let loaded = again.session(name).unwrap();
+        loaded.history().fetch_all().unwrap();
+        for by in UsageBy::ALL {
+            let usage = |session: &Session| {
+                let mut usage = Usage::new(by, Prices::default());
+                usage.add(name, session).unwrap();
+                usage
+            };
+            let read = usage(&store.session(name).unwrap());
+            let expected = json!(usage(&loaded));
+            assert_eq!(json!(read), expected, "{log} by {}", by.as_str());
+            requests += read.total.requests;
+        }
+    }
+    assert!(requests > 100, "{requests}");
 }
 
 /// The formats of which a log is a single document. All others are lines, which grow.
