@@ -44,6 +44,8 @@ REPLIES = (
     ("how long does it take?", "Five working days."),
     ("Where is order 7?", "At your door."),
     ("ada@example.org", "Hello, Ada."),
+    ("Summarize the first", "A refund."),
+    ("Summarize the second", "A delay."),
 )
 
 

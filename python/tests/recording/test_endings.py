@@ -13,6 +13,8 @@ import pytest
 
 from .conftest import Server
 
+pytest.importorskip("httpx", reason="the package `httpx` is not installed")
+
 PROGRAM = '''
 import multiprocessing, os, signal, sys, threading, time
 from concurrent.futures import ProcessPoolExecutor

@@ -12,10 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pactql
 import pytest
 from pactql.recording import Recorder
+
+pytest.importorskip("httpx", reason="the package `httpx` is not installed")
+
+import httpx
 
 from .conftest import Server, attempts, sent, texts
 from .test_clients import anthropic_client, openai_client
