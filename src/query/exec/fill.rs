@@ -74,9 +74,12 @@ pub(super) fn piece_word(
         }
         word
     };
-    // Tests that read nodes are last, and should read few. Without them the last one goes first: a header says of most
-    // small pieces that no row has its value, which a class does not.
-    let backward = tests.last().is_some_and(|last| !last.reads_nodes());
+    // A test for one value of a header says of most small pieces that no row has it, which a class does not. If it is
+    // last, it goes first: tests that read nodes would come after it.
+    let backward = matches!(tests.last(), Some(BoundTest::Attr(AttrCondition {
+        attr: Attr::Role | Attr::StoredKind | Attr::Kind | Attr::Key,
+        compare: Compare::Text(test),
+    })) if test.only().is_some());
     if !backward {
         word = living(word);
     }

@@ -190,7 +190,7 @@ impl BoundTest {
     }
 
     /// Whether it reads nodes one by one, which costs more than what posting lists and columns answer.
-    pub fn reads_nodes(&self) -> bool {
+    pub(super) fn reads_nodes(&self) -> bool {
         match self {
             Self::Type(_) | Self::Depth(_) | Self::Inner(_) => false,
             Self::Attr(test) => matches!(
