@@ -43,6 +43,7 @@ mod without;
 pub use crate::support::table::Paint;
 pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, across, parameters};
 pub use assert::{AssertReport, Checked, Failed};
+#[cfg(feature = "cli")]
 pub(crate) use call::time_of;
 pub use call::{Call, came_in_as, provider_of};
 pub use condition::{Comparison, Condition, Measure, Sign};
@@ -56,7 +57,6 @@ pub use report::{Report, ReportOptions};
 pub use runs::{Divergence, Meeting, Parted, Parting, Run, RunEnd};
 pub use search::{FoundLine, Search};
 pub use show::{News, ShowReport, Shown, ShownBlock};
-#[cfg(feature = "cli")]
 pub use steps::{Step, StepEvent, StepReport};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};
 pub use tokens::{Cost, SnapshotTokens, TokenReport, Top};

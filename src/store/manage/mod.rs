@@ -61,6 +61,7 @@ pub struct SessionInfo {
 /// A session of a store, and the member `meta` of the document of its newest commit.
 pub(crate) struct ListedInfo {
     pub(crate) info: SessionInfo,
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "lists show it"))]
     pub(crate) meta: Option<String>,
 }
 
