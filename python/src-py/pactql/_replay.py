@@ -102,19 +102,14 @@ def replay(
                 raise RuntimeError(f"the calls were sent, and not recorded: {recorder.last_error}")
         with Store.open(place.url if isinstance(place, Store) else place, read_only=True) as opened:
             made = Session.parse(opened[name].dumps(full=True), name=name)
-    before = Session.parse("\n".join(_document(call.snapshot) for call in calls), name=session.name)
+    lines = session.dumps(full=True).splitlines()
+    before = Session.parse("\n".join(lines[first : last + 1]), name=session.name)
     return Replay(calls, sent, said, made, before)
 
 
 def _index(session: Session, place: int | Snapshot) -> int:
     at = place if isinstance(place, int) else session.cycles.index(place.cycle)
     return range(len(session))[at]
-
-
-def _document(snapshot: Snapshot) -> str:
-    """The line of a session file that has a snapshot."""
-    lines = snapshot.session.dumps(full=True).splitlines()
-    return lines[snapshot.session.cycles.index(snapshot.cycle)]
 
 
 def _form(session: Session, client: Any) -> str:

@@ -209,17 +209,15 @@ class PactSaver(BaseCheckpointSaver[str]):
     def _tuple(self, row: Any) -> CheckpointTuple:
         thread, ns, id, parent, _, kind, value, about_kind, about = row
         checkpoint = self.serde.loads_typed((kind, value))
-        stored = {
-            (channel, version): (kind, value)
-            for channel, version, kind, value in self._rows(
-                "select channel, version, kind, value from langgraph_values where thread = ? and ns = ?", (thread, ns)
-            )
-        } if checkpoint["channel_versions"] else {}  # fmt: skip
         values = {}
         for channel, version in checkpoint["channel_versions"].items():
-            typed = stored.get((channel, str(version)), ("empty", b""))
-            if typed[0] != "empty":
-                values[channel] = self.serde.loads_typed(typed)
+            # One look-up each: the values of a thread grow with its checkpoints.
+            for kind, value in self._rows(
+                "select kind, value from langgraph_values where thread = ? and ns = ? and channel = ? and version = ?",
+                (thread, ns, channel, str(version)),
+            ):
+                if kind != "empty":
+                    values[channel] = self.serde.loads_typed((kind, value))
         writes = self._rows(
             "select task, channel, kind, value from langgraph_writes where thread = ? and ns = ? and id = ? "
             "order by path, task, at",
