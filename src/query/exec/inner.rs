@@ -392,12 +392,15 @@ impl InnerRun<'_> {
     fn after(&mut self, any: &[BoundChain], within: Option<i64>) -> Bits {
         let (matched, snapshot) = (self.matched(any), self.input.snapshot);
         let mut out = self.nothing();
-        let first_end = |rows: Range<u32>| {
+        let first_end = |piece: Option<&SnapshotPiece>, rows: Range<u32>| {
             let mut at = matched.next(rows.start)?;
             let mut least = None;
             // Later matches end later than they begin.
             while at < least.unwrap_or(rows.end) {
-                let end = snapshot.end(at);
+                let end = match piece {
+                    Some(piece) => piece.segment().end_of(at - piece.shift()) + piece.shift(),
+                    None => snapshot.end(at),
+                };
                 least = Some(least.map_or(end, |least: u32| least.min(end)));
                 if end == at + 1 {
                     break;
@@ -408,7 +411,7 @@ impl InnerRun<'_> {
         };
         match within {
             None => {
-                if let Some(end) = first_end(0..snapshot.end_row()) {
+                if let Some(end) = first_end(None, 0..snapshot.end_row()) {
                     out.insert_range(end..snapshot.end_row());
                 }
             }
@@ -423,13 +426,13 @@ impl InnerRun<'_> {
     fn before(&mut self, any: &[BoundChain], within: Option<i64>) -> Bits {
         let (matched, snapshot) = (self.matched(any), self.input.snapshot);
         let mut out = self.nothing();
-        let last = |rows: Range<u32>| {
+        let last = |_: Option<&SnapshotPiece>, rows: Range<u32>| {
             let last = matched.previous(rows.end);
             last.filter(|&row| row >= rows.start)
         };
         match within {
             None => {
-                if let Some(row) = last(0..snapshot.end_row()) {
+                if let Some(row) = last(None, 0..snapshot.end_row()) {
                     self.insert_before(0, row, &mut out);
                 }
             }
@@ -468,20 +471,27 @@ impl InnerRun<'_> {
         }
     }
 
-    /// The rows of each depth with the depth, which ascends: `^sys`, `^ah`, and the turns from the newest.
-    fn units(&self) -> impl Iterator<Item = (Range<u32>, i64)> {
+    /// The rows of each depth with the depth, which ascends: `^sys`, `^ah`, and the turns from the newest, with the
+    /// piece that each of these is in.
+    fn units(&self) -> impl Iterator<Item = ((Option<&SnapshotPiece>, Range<u32>), i64)> {
         let snapshot = self.input.snapshot;
-        let regions = [(snapshot.sys_rows(), -1), (snapshot.head_rows(), 0)];
+        let regions = [
+            ((None, snapshot.sys_rows()), -1),
+            ((None, snapshot.head_rows()), 0),
+        ];
         let turns = snapshot.pieces().iter().rev().flat_map(|piece| {
             let segment = piece.segment();
             let is_turn = |unit: &u32| segment.units()[*unit as usize].kind == UnitKind::Turn;
             let turns = piece.units().rev().filter(is_turn);
-            turns.map(|unit| {
+            turns.map(move |unit| {
                 let rows = segment.unit_rows(unit);
-                rows.start + piece.shift()..rows.end + piece.shift()
+                let rows = rows.start + piece.shift()..rows.end + piece.shift();
+                (Some(piece), rows)
             })
         });
-        let regions = regions.into_iter().filter(|(rows, _)| !rows.is_empty());
+        let regions = regions
+            .into_iter()
+            .filter(|((_, rows), _)| !rows.is_empty());
         regions.chain(turns.zip(1..))
     }
 
@@ -490,13 +500,13 @@ impl InnerRun<'_> {
     fn each_near(
         &self,
         within: i64,
-        value: impl Fn(Range<u32>) -> Option<u32>,
+        value: impl Fn(Option<&SnapshotPiece>, Range<u32>) -> Option<u32>,
         better: impl Fn(u32, u32) -> u32,
         mut visit: impl FnMut(Range<u32>, u32),
     ) {
         if within == 0 {
-            return self.units().for_each(|(rows, _)| {
-                if let Some(value) = value(rows.clone()) {
+            return self.units().for_each(|((piece, rows), _)| {
+                if let Some(value) = value(piece, rows.clone()) {
                     visit(rows, value);
                 }
             });
@@ -505,10 +515,12 @@ impl InnerRun<'_> {
         // behind it.
         let mut candidates: VecDeque<(i64, u32)> = VecDeque::new();
         let mut coming = self.units().peekable();
-        for (rows, depth) in self.units() {
+        for ((_, rows), depth) in self.units() {
             let is_near = |other: i64| other <= depth.saturating_add(within);
-            while let Some((coming, other)) = coming.next_if(|(_, other)| is_near(*other)) {
-                let Some(value) = value(coming) else { continue };
+            while let Some(((piece, rows), other)) = coming.next_if(|(_, other)| is_near(*other)) {
+                let Some(value) = value(piece, rows) else {
+                    continue;
+                };
                 while candidates
                     .back()
                     .is_some_and(|&(_, last)| better(last, value) == value)
