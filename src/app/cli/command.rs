@@ -61,7 +61,7 @@ impl Invocation {
         paint.columns(width()).order(self.order)
     }
 
-    /// Prints a result as one line of JSON if that is asked for, else as text, which has a pager on a terminal.
+    /// Prints a result as one line of JSON with `--json`, else as text, through the pager on a terminal.
     pub(super) fn print(
         &self,
         result: &impl Serialize,

@@ -179,7 +179,7 @@ pub(crate) fn matching(database: &mut dyn Database, glob: &Glob) -> Result<Vec<S
 }
 
 /// The first sessions whose name matches and is after another, in byte order of names. Linear in those, if a beginning of
-/// the name is all that is asked for.
+/// only the name is read.
 pub(crate) fn page(
     database: &mut dyn Database,
     glob: &Glob,
