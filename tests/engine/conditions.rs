@@ -260,3 +260,19 @@ fn canonical_texts_filters_and_parameters_of_conditions() {
         Ok(())
     });
 }
+
+/// The steps after a first row, which was found in any unit, were run as if their depths held there.
+#[test]
+fn depths_of_steps_after_a_first_row_are_tested() {
+    let case = case(14, &Sample::new(110_871), 0);
+    let (session, sample) = case.open().unwrap();
+    let engine = Engine::new(EDITION);
+    let first = "@t0 .mt[data_call_id='a']:first > .cb";
+    for (depths, finds) in [("", true), (":depth(0)", true), (":depth(-1,7)", false)] {
+        let text = format!("{first}{depths}");
+        let sel = crate::support::parse::parse(&text, EDITION);
+        let expected = eval::ids(&sample.session, EDITION, &sel).unwrap();
+        assert_eq!(!expected.is_empty(), finds, "{text}");
+        assert_eq!(engine.ids(&session, &text), Ok(expected), "{text}");
+    }
+}

@@ -319,7 +319,11 @@ impl<'a> WordWindow<'a> {
             return None;
         }
         let first = unit.start;
-        let window = Self::living(piece, unit, kind == UnitKind::Turn, input);
+        let window = Self {
+            // The row was found anywhere, so depths of later steps are tested.
+            has_others: true,
+            ..Self::living(piece, unit, kind == UnitKind::Turn, input)
+        };
         let left = WordContext {
             rows: 1 << (row - first),
             root: false,
