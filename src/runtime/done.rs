@@ -10,6 +10,15 @@ pub(crate) struct DoneRequest {
     pub(crate) key: String,
     /// Of all that was asked for.
     pub(crate) hash: String,
-    /// As JSON; empty of a commit that is not made yet.
-    pub(crate) answer: String,
+    pub(crate) answer: DoneAnswer,
+}
+
+/// What a client is answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum DoneAnswer {
+    /// A JSON text.
+    Said(String),
+    /// What the commit says that is about to be made: it is put here by the commit itself.
+    OfCommit,
 }

@@ -41,7 +41,7 @@ pub use clock::{Clock, StepClock, SystemClock};
 pub use commit::Commit;
 pub(crate) use commit::{PreparedCommit, strings};
 #[cfg(feature = "view")]
-pub(crate) use done::DoneRequest;
+pub(crate) use done::{DoneAnswer, DoneRequest};
 pub(crate) use memory::Memory;
 pub use node::NewNode;
 pub use pin::Reference;

@@ -13,7 +13,7 @@ use crate::app::present::{Exit, Failure};
 use crate::engine::{Context, Message, attempted};
 use crate::history::AttemptStatus;
 use crate::render::{Provider, Source, request as request_of};
-use crate::runtime::{DoneRequest, NewNode, Policy};
+use crate::runtime::{DoneAnswer, DoneRequest, NewNode, Policy};
 use crate::support::diag::Code;
 use crate::tree::hash::{hex, text_hash};
 use axum::extract::{Request, State};
@@ -221,8 +221,10 @@ async fn change<B: DeserializeOwned>(
                     let message = "this `Idempotency-Key` was used for another change";
                     return Err(Failure::coded("E_KEY_REUSED", Exit::Usage, message));
                 }
-                let answer = whole(&context, done.answer.clone())?;
-                return Ok((answer, now, true));
+                let DoneAnswer::Said(answer) = done.answer.clone() else {
+                    return Err(Failure::internal("the commit was kept without its answer"));
+                };
+                return Ok((whole(&context, answer)?, now, true));
             }
             // Between the two looks another may have written.
             if fence.is_some_and(|fence| fence != before || now != before + 1) {
@@ -234,13 +236,12 @@ async fn change<B: DeserializeOwned>(
             let answer = match change {
                 Change::Edit(edit) => {
                     let answer = edit(&mut context)?.to_string();
-                    context.note_done(done(answer.clone()));
+                    context.note_done(done(DoneAnswer::Said(answer.clone())));
                     context.save()?;
                     whole(&context, answer)?
                 }
                 Change::Commit(_) => {
-                    // The commit is the answer, and notes itself.
-                    context.note_done(done(String::new()));
+                    context.note_done(done(DoneAnswer::OfCommit));
                     json!(context.commit()?).to_string()
                 }
             };

@@ -7,7 +7,7 @@ use super::Context;
 use crate::history::Attempts;
 use crate::index::Snapshot;
 #[cfg(feature = "view")]
-use crate::runtime::DoneRequest;
+use crate::runtime::{DoneAnswer, DoneRequest};
 use crate::runtime::{Memory, PreparedCommit};
 use crate::support::diag::Error;
 
@@ -58,7 +58,7 @@ impl Context {
         self.workspace.done.iter().find(|done| done.key == key)
     }
 
-    /// Notes a request with what it has changed, to be kept by the next save or commit. A commit sets the answer if it is empty.
+    /// Notes a request with what it has changed, to be kept by the next save or commit.
     #[cfg(feature = "view")]
     pub(crate) fn note_done(&mut self, request: DoneRequest) {
         self.workspace.note_done(request);
@@ -87,9 +87,10 @@ impl Context {
     pub(crate) fn beside_commit(&self, prepared: &PreparedCommit) -> Beside {
         let mut memory = self.workspace.memory_after_commit();
         if let Some(done) = memory.done.last_mut()
-            && done.answer.is_empty()
+            && done.answer == DoneAnswer::OfCommit
         {
-            done.answer = serde_json::json!(prepared.commit()).to_string();
+            let said = serde_json::json!(prepared.commit()).to_string();
+            done.answer = DoneAnswer::Said(said);
         }
         self.beside(&memory, prepared.retired())
     }
