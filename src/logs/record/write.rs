@@ -149,6 +149,14 @@ impl KnownSessions {
                 return Ok(row);
             }
         }
+        // A fork that was given this name, so that calls go on there.
+        if let Some(row) = ledger.by_name(base)?
+            && row.parent.is_some()
+            && is_of(&row, base)
+            && self.know(ledger, &row)?
+        {
+            return Ok(row);
+        }
         let row = self.begin(ledger, base, &source)?;
         self.know(ledger, &row)?;
         Ok(row)

@@ -72,6 +72,10 @@ impl Ledger<'_> {
         Ok(rows)
     }
 
+    pub(crate) fn by_name(&mut self, name: &str) -> Result<Option<SessionEntry>, Error> {
+        Ok(catalog::find(self.database, name)?)
+    }
+
     pub(crate) fn has(&mut self, name: &str) -> Result<bool, Error> {
         Ok(catalog::find(self.database, name)?.is_some())
     }
