@@ -61,6 +61,22 @@ impl ImportedSession {
         let documents = documents.map_err(|error| InputError::at_document(error.to_string()))?;
         Session::from_documents(documents)
     }
+
+    /// The session of a log that is followed.
+    #[cfg(feature = "cli")]
+    #[doc(hidden)]
+    pub fn made(&self) -> Option<&Arc<Session>> {
+        self.recording.made.as_ref()
+    }
+
+    /// As [`ImportedSession::session`], or the session that is made already, of a log that is followed.
+    #[cfg(feature = "cli")]
+    pub(crate) fn shared(&self) -> Result<Arc<Session>, InputError> {
+        match self.made() {
+            Some(made) => Ok(Arc::clone(made)),
+            None => self.session().map(Arc::new),
+        }
+    }
 }
 
 /// Reads a log (INSPECT §1). Linear in the input, for a pointer of fixed length.

@@ -14,7 +14,7 @@ use crate::render::Provider;
 use crate::tree::Document;
 use crate::tree::hash::text_hash;
 use std::borrow::Cow;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// What of a message is compared with those of earlier calls: its role, its texts and calls. A reply says the same
 /// however a client spells it when it is sent again.
@@ -51,7 +51,7 @@ impl Print {
 
     fn of_session(builder: &Builder) -> Vec<Self> {
         let sent = builder.sent();
-        let print = |(message, last): (&Rc<LogMessage>, bool)| Self {
+        let print = |(message, last): (&Arc<LogMessage>, bool)| Self {
             last,
             ..Self::from_message(message)
         };
@@ -98,7 +98,7 @@ impl LiveCall {
         request.call.usage = usage.collect();
         request.call.usage.extend(known);
         // Fields as they come back from a tree, so that equal messages are equal.
-        let sent = request.messages.iter_mut().map(Rc::make_mut);
+        let sent = request.messages.iter_mut().map(Arc::make_mut);
         for message in sent.chain(&mut request.reply) {
             for part in &mut message.parts {
                 part.data.sort_unstable();

@@ -10,7 +10,7 @@ use crate::render::Provider;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// After a compaction that keeps no message.
 pub(super) const NONE_KEPT: Range<usize> = 0..0;
@@ -229,7 +229,7 @@ impl LogCall {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogRequest {
-    pub(super) messages: Vec<Rc<LogMessage>>,
+    pub(super) messages: Vec<Arc<LogMessage>>,
     pub(super) tools: Vec<LogTool>,
     /// The parameters, a JSON object; `None` if the log does not say.
     pub(super) parameters: Option<String>,

@@ -28,7 +28,7 @@ pub(crate) struct LogBytes {
     hash: u128,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct LogHasher {
     length: u64,
     hash: XxHash3_128,

@@ -10,6 +10,7 @@
 //! | read | records | events of sessions | `formats`, `log`, `usage` |
 //! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
 //! | change | nodes | differences of documents, sessions | `change`, `recording`, `spool` |
+//! | follow | a log that grows | its sessions | `follow` |
 //! | find logs | the environment | where agents keep logs | `places` |
 //! | name | sessions of a log | their names | `names` |
 //! | know again | bytes of a log | what an import notes of them | `mark` |
@@ -34,6 +35,8 @@ mod eval;
 mod events;
 mod export;
 pub(crate) mod file;
+#[cfg(feature = "cli")]
+mod follow;
 mod formats;
 mod import;
 mod input;
@@ -72,6 +75,9 @@ pub use delta::write_session;
 pub use export::write_document;
 #[doc(hidden)]
 pub use export::write_members;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use follow::FollowedLog;
 pub use formats::Format;
 #[doc(hidden)]
 pub use import::claims;

@@ -7,7 +7,7 @@ use super::report::ImportReport;
 use super::spool::Spool;
 
 /// Sessions are begun with [`Output::session`]; several may be open at a time.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Output {
     sessions: Vec<OutputSession>,
     pub(super) report: ImportReport,
@@ -17,6 +17,7 @@ pub(super) struct Output {
     spool: Option<Spool>,
 }
 
+#[derive(Clone)]
 enum OutputSession {
     Open(Box<Builder>),
     Whole(Box<(About, Recording)>),
@@ -30,6 +31,10 @@ impl OutputSession {
         }
     }
 }
+
+/// An open session at one moment.
+#[derive(Clone)]
+pub(super) struct SessionMark(Box<Builder>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SessionId(usize);
@@ -65,6 +70,39 @@ impl Output {
             let none = OutputSession::Whole(Box::default());
             *open = OutputSession::Whole(Box::new(std::mem::replace(open, none).finish()));
         }
+    }
+
+    /// A session as it is now, to go on from when the log has grown: what was committed in it stays.
+    pub(super) fn mark(&mut self, session: SessionId) -> Option<SessionMark> {
+        let Some(OutputSession::Open(builder)) = self.sessions.get_mut(session.0) else {
+            return None;
+        };
+        builder.settle();
+        Some(SessionMark(builder.clone()))
+    }
+
+    /// Goes on with a session from a mark.
+    pub(super) fn resume(&mut self, mark: &SessionMark) -> SessionId {
+        self.sessions.push(OutputSession::Open(mark.0.clone()));
+        SessionId(self.sessions.len() - 1)
+    }
+
+    /// The newest session, if it is closed.
+    pub(super) fn closed(&self) -> Option<(About, Recording)> {
+        match self.sessions.last() {
+            Some(OutputSession::Whole(whole)) => Some((**whole).clone()),
+            _ => None,
+        }
+    }
+
+    /// The sessions so far, to be ended while this output goes on: what was committed in them stays.
+    pub(super) fn copy(&mut self) -> Self {
+        for session in &mut self.sessions {
+            if let OutputSession::Open(builder) = session {
+                builder.settle();
+            }
+        }
+        self.clone()
     }
 
     pub(super) fn cycles(&self, session: SessionId) -> usize {

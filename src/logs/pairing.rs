@@ -6,16 +6,16 @@
 
 use super::log::LogMessage;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// For each message of `new` the index in `old` of the message that it is, if any; ascending.
 /// Without `rewritten` only equal ones are the same. Linear where most messages are equal.
 pub(super) fn pair(
-    old: &[&Rc<LogMessage>],
-    new: &[Rc<LogMessage>],
+    old: &[&Arc<LogMessage>],
+    new: &[Arc<LogMessage>],
     rewritten: bool,
 ) -> Vec<Option<usize>> {
-    let same = |a: &Rc<LogMessage>, b: &Rc<LogMessage>| Rc::ptr_eq(a, b) || a.equals(b);
+    let same = |a: &Arc<LogMessage>, b: &Arc<LogMessage>| Arc::ptr_eq(a, b) || a.equals(b);
     let shorter = old.len().min(new.len());
     let head = (0..shorter)
         .take_while(|&at| same(old[at], &new[at]))
@@ -57,8 +57,8 @@ pub(super) fn pair(
 }
 
 fn by_role(
-    old: &[&Rc<LogMessage>],
-    new: &[Rc<LogMessage>],
+    old: &[&Arc<LogMessage>],
+    new: &[Arc<LogMessage>],
     old_range: std::ops::Range<usize>,
     new_range: std::ops::Range<usize>,
     pairs: &mut [Option<usize>],

@@ -9,6 +9,8 @@ use super::change::{LogChange, document};
 use super::delta::write_next;
 use super::export::write_document;
 use super::spool::{Spool, Spooled};
+#[cfg(feature = "cli")]
+use crate::history::Session;
 use crate::index::{Snapshot, SnapshotBuilder};
 use crate::support::cancel::check;
 use crate::tree::Document;
@@ -21,20 +23,34 @@ use std::sync::Arc;
 pub struct Recording {
     snapshots: RecordedChanges,
     working: WorkingState,
+    /// How many of the snapshots stay when the log grows.
+    settled: usize,
+    /// The session of it, if that is made.
+    #[cfg(feature = "cli")]
+    pub(super) made: Option<Arc<Session>>,
+}
+
+/// The changes of a recording, packed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PackedChanges<'a> {
+    pub(super) snapshots: &'a [Arc<str>],
+    /// How many of the snapshots stay when the log grows.
+    pub(super) settled: usize,
+    pub(super) working: Option<&'a Arc<str>>,
 }
 
 #[derive(Clone, Debug, Default)]
 enum WorkingState {
     #[default]
     None,
-    InMemory(String),
+    InMemory(Arc<str>),
     /// After the snapshots in their spool.
     Spooled,
 }
 
 #[derive(Clone, Debug)]
 enum RecordedChanges {
-    InMemory(Vec<String>),
+    InMemory(Vec<Arc<str>>),
     Spooled(Spooled),
     /// How many there are, and the last one if it was made here; the others are elsewhere.
     #[cfg(feature = "store")]
@@ -51,7 +67,7 @@ impl Recording {
     pub(super) fn spooled(spool: Spool) -> Self {
         Self {
             snapshots: RecordedChanges::Spooled(Spooled::new(spool)),
-            working: WorkingState::None,
+            ..Self::default()
         }
     }
 
@@ -59,7 +75,7 @@ impl Recording {
     pub(super) fn passed(snapshots: usize) -> Self {
         Self {
             snapshots: RecordedChanges::Passed(snapshots, None),
-            working: WorkingState::None,
+            ..Self::default()
         }
     }
 
@@ -79,7 +95,7 @@ impl Recording {
     pub(super) fn push(&mut self, change: &LogChange) {
         let change = change.pack();
         match &mut self.snapshots {
-            RecordedChanges::InMemory(changes) => changes.push(change),
+            RecordedChanges::InMemory(changes) => changes.push(change.into()),
             RecordedChanges::Spooled(spooled) => spooled.push(&change),
             #[cfg(feature = "store")]
             RecordedChanges::Passed(count, last) => {
@@ -97,7 +113,7 @@ impl Recording {
                 spooled.push(&change);
                 WorkingState::Spooled
             }
-            _ => WorkingState::InMemory(change),
+            _ => WorkingState::InMemory(change.into()),
         };
     }
 
@@ -117,6 +133,27 @@ impl Recording {
     /// Whether there is a working state.
     pub fn has_working(&self) -> bool {
         !matches!(self.working, WorkingState::None)
+    }
+
+    /// Says that the snapshots so far stay when the log grows.
+    pub(super) fn settle(&mut self) {
+        self.settled = self.snapshots();
+    }
+
+    /// Its changes; `None` unless all are in memory.
+    pub(super) fn in_memory(&self) -> Option<PackedChanges<'_>> {
+        let RecordedChanges::InMemory(changes) = &self.snapshots else {
+            return None;
+        };
+        let working = match &self.working {
+            WorkingState::InMemory(change) => Some(change),
+            WorkingState::None | WorkingState::Spooled => None,
+        };
+        Some(PackedChanges {
+            snapshots: changes,
+            settled: self.settled,
+            working,
+        })
     }
 
     pub(super) fn documents(&self) -> io::Result<Vec<Document>> {

@@ -4,7 +4,7 @@
 //! line numbers and has those lines read again. The documents of the sessions go into a spool. Of a line,
 //! only its place is kept, and what its format notes.
 
-use super::formats::{Format, LogRecord, Looks, RecordAt, Records, reader};
+use super::formats::{Format, LogReader, LogRecord, Looks, RecordAt, Records, reader};
 use super::import::{Imported, finished};
 use super::input::{self, ImportOptions, LogError, LogLine, MessageLocation};
 use super::output::Output;
@@ -16,7 +16,7 @@ use crate::support::cancel::stopped;
 use crate::tree::fault::InputError;
 use hashbrown::DefaultHashBuilder;
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::hash::BuildHasher;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -67,12 +67,21 @@ pub(crate) fn import_file_seen(
     seen: &mut dyn FnMut(&[u8]),
 ) -> Result<Option<Imported>, LogError> {
     let log = LogFile::new(log, options)?;
-    let Some(format) = log.format()? else {
+    let Some((format, _)) = log.format()? else {
         return Ok(None);
     };
     let spool = Spool::new(spool);
     let mut out = Output::spooled(spool.clone());
-    log.read(format, &spool, &mut out, seen)?;
+    let (mut so_far, mut reader) = (ReadSoFar::default(), reader(format));
+    let mut each = |line: &[u8]| {
+        seen(line);
+        if spool.has_failed() {
+            return spool.check().map_err(LogError::Spool);
+        }
+        Ok(())
+    };
+    log.lines(&mut so_far, true, &mut *reader, &mut out, &mut each)?;
+    log.finish(so_far, &mut *reader, &mut out)?;
     spool.check().map_err(LogError::Spool)?;
     Ok(Some(finished(out, Some(format), options)?))
 }
@@ -84,13 +93,26 @@ pub(crate) fn is_lines_of_a_log(log: &File, options: &ImportOptions) -> io::Resu
     Ok(format.is_some())
 }
 
-struct LogFile<'a> {
-    file: RefCell<&'a File>,
-    length: u64,
-    options: &'a ImportOptions,
+/// A log in a file, and where its records are.
+pub(super) struct LogFile {
+    file: RefCell<File>,
+    /// How much of it is read. It may have more.
+    pub(super) length: u64,
+    pub(super) options: ImportOptions,
     places: RefCell<Vec<LogRecordPlace>>,
     hasher: DefaultHashBuilder,
     failure: RefCell<Option<io::Error>>,
+    /// The bytes and the lines that were read, each as often as it was.
+    work: Cell<(u64, u64)>,
+}
+
+/// How far a log is read, in whole lines.
+#[derive(Clone, Default)]
+pub(super) struct ReadSoFar {
+    pub(super) bytes: u64,
+    lines: usize,
+    failed: Option<InputError>,
+    halved: Vec<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -109,12 +131,12 @@ fn changed() -> io::Error {
 }
 
 /// The bytes of the log from a place on; several readers share the file.
-struct Bytes<'b, 'a> {
-    log: &'b LogFile<'a>,
+struct Bytes<'b> {
+    log: &'b LogFile,
     at: u64,
 }
 
-impl Read for Bytes<'_, '_> {
+impl Read for Bytes<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.log.length - self.at).unwrap_or(usize::MAX);
         let length = into.len().min(left);
@@ -122,6 +144,8 @@ impl Read for Bytes<'_, '_> {
         file.seek(SeekFrom::Start(self.at))?;
         let read = file.read(into.get_mut(..length).unwrap_or_default())?;
         self.at += read as u64;
+        let (bytes, lines) = self.log.work.get();
+        self.log.work.set((bytes + read as u64, lines));
         Ok(read)
     }
 }
@@ -158,24 +182,27 @@ impl PreparedLine<'_> {
     }
 }
 
-impl<'l> LogFile<'l> {
-    fn new(file: &'l File, options: &'l ImportOptions) -> io::Result<Self> {
+impl LogFile {
+    pub(super) fn new(file: &File, options: &ImportOptions) -> io::Result<Self> {
         Ok(Self {
             length: file.metadata()?.len(),
-            file: RefCell::new(file),
-            options,
+            // Every read says where.
+            file: RefCell::new(file.try_clone()?),
+            options: options.clone(),
             places: RefCell::default(),
             hasher: DefaultHashBuilder::default(),
             failure: RefCell::default(),
+            work: Cell::default(),
         })
     }
 
-    fn from(&self, at: u64) -> BufReader<Bytes<'_, 'l>> {
+    fn from(&self, at: u64) -> BufReader<Bytes<'_>> {
         BufReader::with_capacity(1 << 20, Bytes { log: self, at })
     }
 
-    /// The format of the first lines; `None` if [`import()`](super::import()) has to read the log.
-    fn format(&self) -> io::Result<Option<Format>> {
+    /// The format of the first lines, and whether no further line can show another; `None` if [`import()`](super::import())
+    /// has to read the log.
+    pub(super) fn format(&self) -> io::Result<Option<(Format, bool)>> {
         if self.options.location != MessageLocation::Usual {
             return Ok(None);
         }
@@ -212,7 +239,8 @@ impl<'l> LogFile<'l> {
             line.clear();
         }
         let format = self.options.format.or(looks.format);
-        Ok(format.filter(|format| lines > 1 && lines >= bad && format.is_bounded()))
+        let format = format.filter(|format| lines > 1 && lines >= bad && format.is_bounded());
+        Ok(format.map(|format| (format, !goes_on || self.options.format.is_some())))
     }
 
     /// Checks a line. What is to be taken out is only looked for if it `may_redact`.
@@ -224,6 +252,8 @@ impl<'l> LogFile<'l> {
         jumps: &mut Jumps,
         report: &mut ImportReport,
     ) -> Result<PreparedLine<'a>, InputError> {
+        let (bytes_read, lines) = self.work.get();
+        self.work.set((bytes_read, lines + 1));
         let is_last = place + bytes.len() as u64 == self.length && !bytes.ends_with(b"\n");
         let text = match place {
             0 => input::text(bytes),
@@ -261,54 +291,51 @@ impl<'l> LogFile<'l> {
         Ok(prepared(text, halved, line))
     }
 
-    fn read(
+    /// Gives the lines from where it was read to a reader, and each to `each` before. A last line without a line feed is only
+    /// read if the log `ends` there.
+    pub(super) fn lines(
         &self,
-        format: Format,
-        spool: &Spool,
+        so_far: &mut ReadSoFar,
+        ends: bool,
+        reader: &mut dyn LogReader,
         out: &mut Output,
-        seen: &mut dyn FnMut(&[u8]),
+        each: &mut dyn FnMut(&[u8]) -> Result<(), LogError>,
     ) -> Result<(), LogError> {
-        let mut lines = self.from(0);
-        let (mut line, mut number, mut start) = (Vec::new(), 0, 0);
+        let mut lines = self.from(so_far.bytes);
+        let mut line = Vec::new();
         let mut jumps = Jumps::default();
-        let mut reader = reader(format);
-        let mut failed: Option<InputError> = None;
-        let mut halved = Vec::new();
         loop {
             next_line(&mut lines, &mut line)?;
-            if line.is_empty() {
-                break;
+            if line.is_empty() || !ends && !line.ends_with(b"\n") {
+                return Ok(());
             }
-            seen(&line);
+            each(&line)?;
             if stopped() {
                 return Err(InputError::cancelled().into());
             }
-            if spool.has_failed() {
-                return spool.check().map_err(LogError::Spool);
-            }
-            number += 1;
-            let place = start;
-            start += line.len() as u64;
+            so_far.lines += 1;
+            let (number, place) = (so_far.lines, so_far.bytes);
+            so_far.bytes += line.len() as u64;
             jumps.clear();
             let prepared = match self.prepare(&line, place, true, &mut jumps, &mut out.report) {
                 Ok(prepared) => prepared,
                 Err(error) => {
                     let error = error.shifted(number as u64 - 1, place);
-                    match &mut failed {
+                    match &mut so_far.failed {
                         Some(failed) => failed.extend(error),
-                        None => failed = Some(error),
+                        None => so_far.failed = Some(error),
                     }
                     continue;
                 }
             };
             if prepared.halved {
-                halved.push(number);
+                so_far.halved.push(number);
             }
             prepared.line.count(number, &mut out.report);
             let number_of_record = self.places.borrow().len();
             let record = prepared.record(&jumps, number, number_of_record);
             // After a fault, lines are only checked for more faults.
-            if let (Some(record), None) = (record, &failed) {
+            if let (Some(record), None) = (record, &so_far.failed) {
                 self.places.borrow_mut().push(LogRecordPlace {
                     start: place,
                     length: line.len(),
@@ -319,14 +346,23 @@ impl<'l> LogFile<'l> {
                 reader.record(&record, self, out);
             }
         }
-        if let Some(failed) = failed {
+    }
+
+    /// Ends what was read of the log, which is all of it.
+    pub(super) fn finish(
+        &self,
+        so_far: ReadSoFar,
+        reader: &mut dyn LogReader,
+        out: &mut Output,
+    ) -> Result<(), LogError> {
+        if let Some(failed) = so_far.failed {
             return Err(failed.into());
         }
-        if start != self.length {
+        if so_far.bytes != self.length {
             return Err(changed().into());
         }
-        if !halved.is_empty() {
-            out.report.note(halves(&halved));
+        if !so_far.halved.is_empty() {
+            out.report.note(halves(&so_far.halved));
         }
         reader.finish(self, out);
         if out.len() == 0 {
@@ -336,6 +372,34 @@ impl<'l> LogFile<'l> {
             Some(error) => Err(error.into()),
             None => Ok(()),
         }
+    }
+
+    /// How many records there are so far.
+    pub(super) fn records(&self) -> usize {
+        self.places.borrow().len()
+    }
+
+    /// Forgets the records behind the first `count`: their line was not whole.
+    pub(super) fn forget(&self, count: usize) {
+        self.places.borrow_mut().truncate(count);
+    }
+
+    /// The bytes before a place, at most `most` of them.
+    pub(super) fn before(&self, at: u64, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let start = at.saturating_sub(most);
+        Bytes {
+            log: self,
+            at: start,
+        }
+        .take(at - start)
+        .read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The bytes and the lines that were read so far, each as often as it was.
+    pub(super) fn work(&self) -> (u64, u64) {
+        self.work.get()
     }
 
     fn read_again(
@@ -366,7 +430,7 @@ impl<'l> LogFile<'l> {
     }
 }
 
-impl Records for LogFile<'_> {
+impl Records for LogFile {
     fn again(&self, number: usize, read: &mut dyn FnMut(&LogRecord<'_>)) {
         if let Err(error) = self.read_again(number, read) {
             let mut failure = self.failure.borrow_mut();

@@ -100,6 +100,18 @@ impl Store {
         &self.engine
     }
 
+    /// Changes how many bytes of indexes of sessions may stay in memory.
+    #[cfg(feature = "view")]
+    pub(crate) fn set_memory(&self, memory: usize) {
+        open::lock(&self.open).set_memory(memory);
+    }
+
+    /// The bytes that stay in memory now.
+    #[cfg(feature = "view")]
+    pub(crate) fn memory_used(&self) -> usize {
+        open::lock(&self.open).bytes()
+    }
+
     /// How many sessions are open for reading, within the budget of memory.
     pub fn open_sessions(&self) -> usize {
         open::lock(&self.open).len()

@@ -50,7 +50,8 @@ impl<S: Clone + PartialEq, V: Clone> Kept<S, V> {
     }
 
     /// The value at `place`: from memory if the files have the state they had, or else as `load` reads it. Concurrent calls
-    /// load it once. `state` returns the state with the bytes of the files.
+    /// load it once. `state` returns the state with the bytes that the value counts for. `load` gets the value of an earlier
+    /// state, if that was kept.
     ///
     /// # Errors
     /// Those of `state` and `load`; the call is cancelled.
@@ -58,13 +59,14 @@ impl<S: Clone + PartialEq, V: Clone> Kept<S, V> {
         &self,
         place: &PathBuf,
         state: impl Fn() -> Result<(S, u64), Failure>,
-        load: impl Fn(&S) -> Result<V, Failure>,
+        load: impl Fn(&S, Option<V>) -> Result<V, Failure>,
     ) -> Result<V, Failure> {
         for _ in 0..TRIES {
             let (state, bytes) = state()?;
-            self.cache.remove_if(place, |kept| kept.state != state);
+            let old = self.cache.remove_if(place, |kept| kept.state != state);
+            let old = old.map(|(_, kept)| kept.value);
             let kept = self.loaded(place, || {
-                let value = load(&state)?;
+                let value = load(&state, old)?;
                 // A cancelled call may have read only a part.
                 cancel::check()?;
                 Ok(KeptValue {
@@ -78,13 +80,18 @@ impl<S: Clone + PartialEq, V: Clone> Kept<S, V> {
                 return Ok(kept.value);
             }
         }
-        load(&state()?.0)
+        load(&state()?.0, None)
     }
 
     /// What is kept of a place, whatever the state of its files is now.
-    #[cfg(feature = "mcp")]
     pub(crate) fn peek(&self, place: &PathBuf) -> Option<V> {
         Some(self.cache.get(place)?.value)
+    }
+
+    /// What the values count for in all.
+    #[cfg(feature = "view")]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.cache.weight()
     }
 
     /// The value at `place`, which one call loads while others wait for it, or until they are cancelled.
@@ -105,5 +112,32 @@ impl<S: Clone + PartialEq, V: Clone> Kept<S, V> {
                 GuardResult::Timeout => cancel::check()?,
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "view"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_stays_within_its_bytes() {
+        const BYTES: u64 = 1 << 20;
+        let kept = Kept::<u64, u64>::new(BYTES);
+        for at in 0..500_u64 {
+            let place = PathBuf::from(format!("{at}"));
+            let bytes = 1_000 * (at % 90);
+            let value = kept.get(&place, || Ok((at, bytes)), |_, _| Ok(at)).unwrap();
+            assert_eq!(value, at);
+            assert!(kept.bytes() <= BYTES, "{at}: {}", kept.bytes());
+        }
+        assert!(kept.bytes() > BYTES / 2);
+        // The value of an earlier state is given to what makes the next.
+        let place = PathBuf::from("grows");
+        kept.get(&place, || Ok((1, 10)), |_, old| Ok(old.unwrap_or(7)))
+            .unwrap();
+        let grown = kept
+            .get(&place, || Ok((2, 20)), |_, old| Ok(old.unwrap_or(0) + 1))
+            .unwrap();
+        assert_eq!(grown, 8);
     }
 }

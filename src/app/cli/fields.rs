@@ -147,11 +147,11 @@ fn add(word: &str, fields: &mut Fields) -> Result<(), Failure> {
         fields.add_store(&store, address.glob())?;
         return Ok(());
     }
-    match in_folder(Path::new(word), Limits { max_input: READ })? {
+    match in_folder(Path::new(word), Limits { max_input: READ }, None)? {
         FileContents::Session(session) => fields.add(&session)?,
         FileContents::Log(logs, _) => {
             for log in &logs {
-                fields.add(&session_of(log)?)?;
+                fields.add(&*session_of(log)?)?;
             }
         }
         FileContents::Neither(_) => {}

@@ -1,7 +1,7 @@
 //! Following what grows: files are looked at in turns, until the program is interrupted.
 //!
-//! A file whose size and time of change are what they were is not read; one that has changed is read as a whole, because
-//! only the whole says which branch of a log is the newest. One that cannot be read is tried again as long as it changes.
+//! A file whose size and time of change are what they were is not read. One that cannot be read is tried again as long as it
+//! changes.
 //! This file must not know what is done with what was read.
 
 use super::command::say;

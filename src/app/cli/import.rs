@@ -7,6 +7,7 @@ use super::import_store::{ImportedCounts, follow, log_report, write_store};
 use super::input;
 use super::sessions::open_store;
 use super::store::{import_copy, is_copy};
+use crate::app::present::followed::FollowedLogs;
 use crate::app::present::stores::{Access, StoreAddress};
 use crate::app::present::{Exit, Failure, counted, printable};
 use crate::logs::{ImportOptions, MessageLocation};
@@ -36,6 +37,7 @@ impl RunCommand for ImportArgs {
             target: self.target()?,
             limits: with.limits,
             opened: OnceLock::new(),
+            followed: self.follow.then(FollowedLogs::default),
         };
         if self.logs.iter().any(|log| is_copy(log)) {
             let written = importing.copies()?;

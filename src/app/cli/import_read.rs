@@ -11,6 +11,7 @@ use super::progress::Progress;
 use super::sessions::{open_store, runs};
 use super::words::quoted;
 use crate::app::present::folders::LogSource;
+use crate::app::present::followed::FollowedLogs;
 use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
@@ -100,6 +101,8 @@ pub(super) struct Importing<'a> {
     pub(super) limits: Limits,
     /// The store that it goes into, once it is open.
     pub(super) opened: OnceLock<Store>,
+    /// Where logs are followed: what was read of them.
+    pub(super) followed: Option<FollowedLogs>,
 }
 
 impl Importing<'_> {
@@ -217,7 +220,7 @@ impl ReadSession {
         match self {
             Self::Session(session) => Ok(Arc::clone(session)),
             Self::Stored(store, name) => Ok(store.session(name)?),
-            Self::Log(log) => Ok(Arc::new(opened::session_of(log)?)),
+            Self::Log(log) => Ok(opened::session_of(log)?),
             Self::Unchanged(name) => Err(Failure::internal(format!("`{name}` was not read"))),
         }
     }
@@ -666,6 +669,11 @@ impl Importing<'_> {
         }
         if self.is_into_store() && Path::new(file).is_dir() {
             return as_it_is(opened::open(Path::new(file), limits)?);
+        }
+        let followed = self.followed.as_ref();
+        let read = followed.and_then(|logs| logs.look_with(Path::new(file), &self.options, limits));
+        if let Some((imported, bytes)) = read {
+            return Ok(self.logs_of(imported, Some(bytes), size_of(file)));
         }
         if let Some(large) = self.read_large(file)? {
             return Ok(large);

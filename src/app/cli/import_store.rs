@@ -172,7 +172,10 @@ fn import_log(
         read.push((name, session));
         marks.extend(mark);
     }
-    match store.import_marked_log(&read, source, &marks) {
+    let sessions = read
+        .iter()
+        .map(|(name, session)| (name.clone(), &**session));
+    match store.import_marked_log(&sessions.collect::<Vec<_>>(), source, &marks) {
         Ok(done) => Ok(done),
         Err(error) if error.code() == Code::SessionExists => {
             let names = read.iter().map(|(name, _)| name);

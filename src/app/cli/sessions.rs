@@ -7,6 +7,7 @@ use super::input;
 use super::progress::Progress;
 use super::typed::{self, address, retyped, take_time};
 use crate::app::present::folders::{LogSource, files_of, logs_of_machine, newest_logs};
+use crate::app::present::followed::FollowedLogs;
 use crate::app::present::known::KnownLogs;
 use crate::app::present::sessions::FileContents;
 use crate::app::present::stores::{self, Access, StoreAddress, none_of, without_passwords};
@@ -65,7 +66,7 @@ pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> 
     }
     let progress = Progress::spinner(format!("reading {name}"));
     let stores = stores_of(&[name.to_owned()])?;
-    let read = read(name, limits, &stores)?;
+    let read = read(name, limits, &stores, None)?;
     drop(progress);
     say(&read.said);
     read.only(name)
@@ -74,7 +75,7 @@ pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> 
 /// Opens a session that was opened before, by its name, and says nothing.
 pub(super) fn open_again(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> {
     let stores = stores_of(&[name.to_owned()])?;
-    read(name, limits, &stores)?.only(name)
+    read(name, limits, &stores, None)?.only(name)
 }
 
 /// Opens a session as [`open`] does, and finds the snapshot at `address`; without one, the working state, or else
@@ -152,7 +153,7 @@ impl ReadSessions {
             FileContents::Log(logs, note) => {
                 read.said = note;
                 for log in logs {
-                    read.sessions.push(Arc::new(opened::session_of(&log)?));
+                    read.sessions.push(opened::session_of(&log)?);
                     read.known.push((log.name, log.parent));
                 }
             }
@@ -195,7 +196,12 @@ impl ReadSessions {
 }
 
 /// Reads what a word means: a log is imported in memory.
-fn read(name: &str, limits: Limits, stores: &StoresByName) -> Result<ReadSessions, Failure> {
+fn read(
+    name: &str,
+    limits: Limits,
+    stores: &StoresByName,
+    followed: Option<&FollowedLogs>,
+) -> Result<ReadSessions, Failure> {
     if let Some(address) = StoreAddress::parse(name) {
         let store = stores.get(address.store);
         let store = store.ok_or_else(|| Failure::internal("the store is not open"))?;
@@ -205,7 +211,7 @@ fn read(name: &str, limits: Limits, stores: &StoresByName) -> Result<ReadSession
     let data = Path::new(name).metadata();
     let is_pipe = name != input::STDIN && data.is_ok_and(|data| !data.is_file() && !data.is_dir());
     if name != input::STDIN && !is_pipe {
-        let contents = opened::open_or_logs(Path::new(name), limits);
+        let contents = opened::open_or_logs(Path::new(name), limits, followed);
         let contents = contents.map_err(|failure| input::explain_missing(failure, name))?;
         return ReadSessions::new(contents);
     }
@@ -273,6 +279,8 @@ struct Opening {
     /// The files of folders that are neither sessions nor logs, and why the first one is not.
     left_out: Vec<String>,
     failure: Option<Failure>,
+    /// Where logs are followed: what was read of them.
+    followed: Option<FollowedLogs>,
 }
 
 impl Opening {
@@ -285,6 +293,7 @@ impl Opening {
             opened: 0,
             left_out: Vec::new(),
             failure: None,
+            followed: None,
         }
     }
 
@@ -319,12 +328,13 @@ impl Opening {
             [Source::Word(name)] => Progress::spinner(format!("reading {name}")),
             _ => Progress::bar(sources.len()),
         };
+        let followed = self.followed.as_ref();
         let of = |source: &Source| match source {
-            Source::Word(name) => read(name, limits, &stores).map(Ok),
+            Source::Word(name) => read(name, limits, &stores, followed).map(Ok),
             Source::File(file) if let Err(failure) = file.check() => Ok(Err(failure)),
             Source::File(file) => match ReadSessions::of_store(&file.path)? {
                 Some(read) => Ok(Ok(read)),
-                None => match opened::in_folder(Path::new(&file.path), limits)? {
+                None => match opened::in_folder(Path::new(&file.path), limits, followed)? {
                     FileContents::Neither(failure) => Ok(Err(failure)),
                     contents => ReadSessions::new(contents).map(Ok),
                 },
@@ -465,6 +475,7 @@ pub(super) fn follow(
 ) -> Result<Exit, Failure> {
     let mut opening = Opening::new(with.limits);
     opening.several = words.len() > 1;
+    opening.followed = Some(FollowedLogs::default());
     let mut all = Vec::with_capacity(words.len());
     for word in words {
         if *word == input::STDIN {

@@ -74,10 +74,10 @@ impl LoadedSessions {
             let bytes = stamp.bytes();
             Ok((stamp, bytes))
         };
-        let (session, _) = self.kept.get(&place, state, |stamp| {
+        let (session, _) = self.kept.get(&place, state, |stamp, _| {
             let (session, said) = self.load(root, stamp, Path::new(name))?;
             let said = said + &sessions::remarks(&session);
-            Ok((Arc::new(session), said.into()))
+            Ok((session, said.into()))
         })?;
         Ok(session)
     }
@@ -90,7 +90,12 @@ impl LoadedSessions {
     }
 
     /// Reads a session, or a log of one; messages call it `path`. A log has a note that says so.
-    fn load(&self, root: &Root, stamp: &Stamp, path: &Path) -> Result<(Session, String), Failure> {
+    fn load(
+        &self,
+        root: &Root,
+        stamp: &Stamp,
+        path: &Path,
+    ) -> Result<(Arc<Session>, String), Failure> {
         let read = |part: &FileState, called: &Path| {
             let failed = |error| SourceError::Io(called.to_owned(), error);
             let file = root.handle.open(&part.place).map_err(failed)?;

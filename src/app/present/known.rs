@@ -6,6 +6,7 @@
 
 use super::failure::Failure;
 use super::folders::LogSource;
+use super::followed::FollowedLogs;
 use super::sessions::{FileContents, in_folder, open_or_logs, session_of};
 use super::stores::about_of;
 use crate::history::Session;
@@ -89,6 +90,19 @@ impl KnownLogs {
 
     /// The sessions of each of some logs; of a file that cannot be read there are none.
     pub(crate) fn of(&mut self, files: &[LogSource]) -> Vec<Arc<[KnownSession]>> {
+        let limits = self.limits;
+        self.of_read(files, |file, _| {
+            sessions_of(file, limits, None).map(Arc::from)
+        })
+    }
+
+    /// As [`KnownLogs::of`], where `read` returns the sessions of a log that is not known. It is told whether the log is one
+    /// that was written just now.
+    pub(crate) fn of_read(
+        &mut self,
+        files: &[LogSource],
+        read: impl Fn(&LogSource, bool) -> Result<Arc<[LogSession]>, Failure> + Sync,
+    ) -> Vec<Arc<[KnownSession]>> {
         let found = files.par_iter().map(|file| {
             let state = state_of(Path::new(&file.path));
             let known = self
@@ -98,7 +112,14 @@ impl KnownLogs {
             let known = known.filter(|known| Some(&known.state) == state.as_ref());
             match known {
                 Some(known) => (state, Arc::clone(&known.sessions)),
-                None => (state, read(file, self.limits).into()),
+                None => {
+                    let sessions = read(file, state.is_none());
+                    let sessions = sessions.iter().flat_map(|sessions| sessions.iter());
+                    (
+                        state,
+                        sessions.filter_map(|log| described(file, log)).collect(),
+                    )
+                }
             }
         });
         let found: Vec<(Option<String>, Arc<[KnownSession]>)> = found.collect();
@@ -160,13 +181,17 @@ pub(crate) struct LogSession {
 ///
 /// # Errors
 /// It is neither, or cannot be read.
-pub(crate) fn sessions_of(file: &LogSource, limits: Limits) -> Result<Vec<LogSession>, Failure> {
+pub(crate) fn sessions_of(
+    file: &LogSource,
+    limits: Limits,
+    followed: Option<&FollowedLogs>,
+) -> Result<Vec<LogSession>, Failure> {
     file.check()?;
     let path = Path::new(&file.path);
     let contents = if path.is_dir() && !is_opencode(path) && !is_storage(path) {
-        open_or_logs(path, limits)
+        open_or_logs(path, limits, followed)
     } else {
-        in_folder(path, limits)
+        in_folder(path, limits, followed)
     };
     let mut logs = match contents? {
         FileContents::Session(session) => {
@@ -189,18 +214,13 @@ pub(crate) fn sessions_of(file: &LogSource, limits: Limits) -> Result<Vec<LogSes
         Ok(LogSession {
             part: log.name.clone().filter(|_| at > 0 || !is_one),
             belongs: belongs(log),
-            session: Arc::new(session_of(log)?),
+            session: session_of(log)?,
         })
     });
     sessions.collect()
 }
 
-fn read(file: &LogSource, limits: Limits) -> Vec<KnownSession> {
-    let sessions = sessions_of(file, limits).unwrap_or_default();
-    sessions.iter().filter_map(|log| known(file, log)).collect()
-}
-
-fn known(file: &LogSource, log: &LogSession) -> Option<KnownSession> {
+fn described(file: &LogSource, log: &LogSession) -> Option<KnownSession> {
     let session = &log.session;
     let mut usage = Usage::new(UsageBy::Session, Prices::default());
     usage.add(&file.path, session).ok()?;

@@ -7,6 +7,7 @@
 pub(crate) mod answer;
 mod failure;
 pub(crate) mod folders;
+pub(crate) mod followed;
 pub(crate) mod known;
 pub(crate) mod sessions;
 pub(crate) mod stores;

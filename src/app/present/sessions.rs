@@ -1,11 +1,12 @@
 //! Sessions by path, and snapshots by address.
 
 use super::failure::{Exit, Failure};
+use super::followed::FollowedLogs;
 use crate::engine::Engine;
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::logs::{
-    Fate, Format, ImportOptions, ImportedSession, import, import_opencode, where_messages,
+    Fate, Format, ImportOptions, Imported, ImportedSession, import, import_opencode, where_messages,
 };
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::support::text::{counted, printable};
@@ -39,9 +40,9 @@ pub(crate) enum FileContents {
 #[cfg(feature = "mcp")]
 impl FileContents {
     /// The one session of `path`, and the note.
-    pub(crate) fn one(self, path: &Path) -> Result<(Session, String), Failure> {
+    pub(crate) fn one(self, path: &Path) -> Result<(Arc<Session>, String), Failure> {
         match self {
-            Self::Session(session) => Ok((session, String::new())),
+            Self::Session(session) => Ok((Arc::new(session), String::new())),
             Self::Log(sessions, note) => match &sessions[..] {
                 [session] => Ok((session_of(session)?, note)),
                 several => Err(expected_one(path, several.len())),
@@ -60,13 +61,21 @@ pub(crate) fn expected_one(path: &Path, count: usize) -> Failure {
 }
 
 /// The session that a log makes.
-pub(crate) fn session_of(log: &ImportedSession) -> Result<Session, Failure> {
-    log.session()
+pub(crate) fn session_of(log: &ImportedSession) -> Result<Arc<Session>, Failure> {
+    log.shared()
         .map_err(|error| Failure::internal(format!("the session cannot be read: {error}")))
 }
 
 /// As [`open`], or the sessions of a log, without branches and subagents.
-pub(crate) fn open_or_logs(path: &Path, limits: Limits) -> Result<FileContents, Failure> {
+pub(crate) fn open_or_logs(
+    path: &Path,
+    limits: Limits,
+    followed: Option<&FollowedLogs>,
+) -> Result<FileContents, Failure> {
+    let log = followed.and_then(|followed| followed.look(path, limits));
+    if let Some((sessions, note)) = log.and_then(own) {
+        return Ok(FileContents::Log(sessions, note));
+    }
     if let Some(session) = Session::streamed(path, limits) {
         return Ok(FileContents::Session(session));
     }
@@ -78,7 +87,14 @@ pub(crate) fn open_or_logs(path: &Path, limits: Limits) -> Result<FileContents, 
 ///
 /// # Errors
 /// It begins as a session, and is not a valid one.
-pub(crate) fn in_folder(path: &Path, limits: Limits) -> Result<FileContents, Failure> {
+pub(crate) fn in_folder(
+    path: &Path,
+    limits: Limits,
+    followed: Option<&FollowedLogs>,
+) -> Result<FileContents, Failure> {
+    if let Some(log) = followed.and_then(|followed| followed.look(path, limits)) {
+        return Ok(FileContents::Log(log.sessions, String::new()));
+    }
     if let Some(session) = Session::streamed(path, limits) {
         return Ok(FileContents::Session(session));
     }
@@ -223,7 +239,11 @@ pub(crate) fn of_log(bytes: &[u8]) -> Option<(Vec<ImportedSession>, String)> {
     if bytes.trim_ascii().is_empty() {
         return None;
     }
-    let imported = import(bytes, &ImportOptions::default()).ok()?;
+    own(import(bytes, &ImportOptions::default()).ok()?)
+}
+
+/// The sessions of an imported log without branches and subagents, and a note that says so.
+fn own(imported: Imported) -> Option<(Vec<ImportedSession>, String)> {
     let belongs = |session: &ImportedSession| {
         let name = session.name.as_deref().unwrap_or_default();
         name.starts_with('~') || name.starts_with('/')

@@ -61,7 +61,8 @@ impl Metrics {
         }
     }
 
-    pub(super) fn text(&self, streams: usize) -> String {
+    /// All figures, with those of others: a name without `pactql_`, what it is, its kind, and its value.
+    pub(super) fn text(&self, streams: usize, others: &[(&str, &str, &str, u64)]) -> String {
         let mut out = String::new();
         let name = "pactql_http_request_seconds";
         let _ = writeln!(
@@ -99,6 +100,13 @@ impl Metrics {
             let _ = writeln!(
                 out,
                 "# HELP {name} {about}\n# TYPE {name} gauge\n{name} {gauge}"
+            );
+        }
+        for (name, about, kind, value) in others {
+            let name = format!("pactql_{name}");
+            let _ = writeln!(
+                out,
+                "# HELP {name} {about}\n# TYPE {name} {kind}\n{name} {value}"
             );
         }
         out

@@ -10,6 +10,7 @@ use crate::app::calls::{CallAnswer, Engines, SessionSource};
 use crate::app::present::folders::{
     LogSource, files_of, logs_of_machine, sort_newest_first, state_of,
 };
+use crate::app::present::followed::FollowedLogs;
 use crate::app::present::known::{KnownLogs, LogSession, sessions_of};
 use crate::app::present::stores::{
     self, Access, StoreAddress, about_of, session_json, without_passwords,
@@ -27,11 +28,15 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// The total bytes of the logs whose sessions are kept.
-const KEPT_BYTES: u64 = 512 << 20;
+/// The most bytes of sessions that are kept to answer the next request: indexes of sessions of stores, and sessions of logs.
+const CACHE_BYTES: u64 = 128 << 20;
+
+/// What a byte of a log counts for: what is read of it and what is made of that.
+const OF_LOG: u64 = 2;
 
 /// Rows of a list, unless the client says otherwise, and the most.
 const ROWS: usize = 100;
@@ -51,11 +56,22 @@ pub(crate) struct Places {
     stores: Mutex<HashMap<String, Arc<Store>>>,
     /// The logs that were listed, by path.
     files: Mutex<HashMap<String, LogSource>>,
-    kept: Kept<FileState, Arc<[LogSession]>>,
+    kept: Kept<FileState, KeptLog>,
     known: Mutex<KnownLogs>,
+    /// The bytes that were read of logs.
+    log_bytes: AtomicU64,
+    /// The most bytes of the indexes of all stores.
+    of_stores: u64,
 }
 
 type FileState = (u64, SystemTime);
+
+/// The sessions of a log, and what its next change is read on from.
+#[derive(Clone, Debug)]
+struct KeptLog {
+    sessions: Arc<[LogSession]>,
+    followed: Arc<FollowedLogs>,
+}
 
 #[derive(Debug)]
 enum Place {
@@ -214,16 +230,73 @@ impl Places {
                     .with_help("pactql serve STORE.db --write"),
             );
         }
-        Ok(Self {
+        // Where there may be both, each has a half.
+        let is_store = |place: &Place| matches!(place, Place::Store(_));
+        let is_log = |place: &Place| matches!(place, Place::File(_));
+        let of_logs = match (places.iter().all(is_store), places.iter().all(is_log)) {
+            (true, _) => 0,
+            (_, true) => CACHE_BYTES,
+            _ => CACHE_BYTES / 2,
+        };
+        let places = Self {
             words: places,
             engines: Engines::new(),
             limits,
             write,
             stores: Mutex::default(),
             files: Mutex::default(),
-            kept: Kept::new(KEPT_BYTES),
+            kept: Kept::new(of_logs),
             known: Mutex::new(KnownLogs::new(limits)),
+            log_bytes: AtomicU64::new(0),
+            of_stores: CACHE_BYTES - of_logs,
+        };
+        places.share_memory(&lock(&places.stores));
+        Ok(places)
+    }
+
+    fn named_stores(&self) -> impl Iterator<Item = &Arc<Store>> {
+        self.words.iter().filter_map(|place| match place {
+            Place::Store(place) => Some(&place.store),
+            _ => None,
         })
+    }
+
+    /// Gives each store its part of the memory.
+    fn share_memory(&self, in_folders: &HashMap<String, Arc<Store>>) {
+        let count = self.named_stores().count() + in_folders.len();
+        let part = self.of_stores / count.max(1) as u64;
+        for store in self.named_stores().chain(in_folders.values()) {
+            store.set_memory(usize::try_from(part).unwrap_or(usize::MAX));
+        }
+    }
+
+    /// What `/metrics` says of the places.
+    pub(super) fn figures(&self) -> [(&'static str, &'static str, &'static str, u64); 3] {
+        let (bytes, most) = self.cache_bytes();
+        let read = self.log_bytes.load(Ordering::Relaxed);
+        [
+            (
+                "log_bytes_read_total",
+                "Bytes that were read of logs.",
+                "counter",
+                read,
+            ),
+            (
+                "cache_bytes",
+                "Bytes of the sessions that are kept.",
+                "gauge",
+                bytes,
+            ),
+            ("cache_budget_bytes", "The most of them.", "gauge", most),
+        ]
+    }
+
+    /// The bytes of sessions that are kept, and the most that there can be.
+    fn cache_bytes(&self) -> (u64, u64) {
+        let in_folders = lock(&self.stores);
+        let stores = self.named_stores().chain(in_folders.values());
+        let stores: usize = stores.map(|store| store.memory_used()).sum();
+        (self.kept.bytes() + stores as u64, CACHE_BYTES)
     }
 
     /// The stores and the logs that there are now, the log written last first.
@@ -258,6 +331,7 @@ impl Places {
             None => {
                 let store = Arc::new(stores::open(path, Access::Serve).ok()?);
                 open.insert(path.to_owned(), Arc::clone(&store));
+                self.share_memory(&open);
                 store
             }
         };
@@ -333,7 +407,15 @@ impl Places {
 
     /// The rows of each log.
     fn rows(&self, logs: &[LogSource]) -> Vec<Vec<Value>> {
-        let known = lock(&self.known).of(logs);
+        // What is opened is read on; to list a log that nobody opened and nobody writes leaves nothing behind.
+        let read = |file: &LogSource, is_written: bool| {
+            if is_written || self.kept.peek(&PathBuf::from(&file.path)).is_some() {
+                self.in_log(file)
+            } else {
+                sessions_of(file, self.limits, None).map(Arc::from)
+            }
+        };
+        let known = lock(&self.known).of_read(logs, read);
         let rows = logs.iter().zip(known).map(|(file, known)| {
             let row = |one: &crate::app::present::known::KnownSession| match &one.part {
                 None => one.json(&file.path),
@@ -401,15 +483,35 @@ impl Places {
         }
     }
 
-    fn in_log(&self, file: &LogSource, part: Option<&str>) -> Result<Arc<Session>, Failure> {
+    /// The sessions of a log. Of one that was read before, what was appended is read.
+    fn in_log(&self, file: &LogSource) -> Result<Arc<[LogSession]>, Failure> {
         let path = PathBuf::from(&file.path);
         let state = || {
             let state = state_of(&path).map_err(|error| Failure::file(&file.path, &error))?;
-            Ok((state, state.0))
+            Ok((state, OF_LOG * state.0))
         };
-        let sessions = self.kept.get(&path, state, |_| {
-            sessions_of(file, self.limits).map(Arc::from)
+        let kept = self.kept.get(&path, state, |(bytes, _), before| {
+            let followed = before
+                .map(|before: KeptLog| before.followed)
+                .unwrap_or_default();
+            let read_before = followed.bytes_read();
+            let sessions = sessions_of(file, self.limits, Some(&followed))?;
+            let read = match followed.bytes_read() - read_before {
+                0 => *bytes,
+                read => read,
+            };
+            self.log_bytes.fetch_add(read, Ordering::Relaxed);
+            Ok(KeptLog {
+                sessions: sessions.into(),
+                followed,
+            })
         })?;
+        Ok(kept.sessions)
+    }
+
+    /// The session of a log, by its name in it.
+    fn part_of(&self, file: &LogSource, part: Option<&str>) -> Result<Arc<Session>, Failure> {
+        let sessions = self.in_log(file)?;
         let mut sessions = sessions.iter();
         let session = sessions.find(|one| one.part.as_deref() == part);
         let none = || Failure::plain(Exit::Missing, "the log has no session of this name");
@@ -429,7 +531,7 @@ impl Places {
                 if state.is_some() && state == seen.state {
                     return Ok(None);
                 }
-                let session = self.in_log(&file, part.as_deref())?;
+                let session = self.part_of(&file, part.as_deref())?;
                 seen.state = state;
                 session
             }
@@ -467,7 +569,7 @@ impl SessionSource for Places {
     fn session(&self, name: &str) -> Result<Arc<Session>, Failure> {
         match self.find(name)? {
             Named::Stored(store, name) => Ok(store.session(&name)?),
-            Named::InLog(file, part) => self.in_log(&file, part.as_deref()),
+            Named::InLog(file, part) => self.part_of(&file, part.as_deref()),
         }
     }
 }

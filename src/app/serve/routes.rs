@@ -20,7 +20,9 @@ use std::time::Instant;
 const SAID_BYTES: usize = 2048;
 
 pub(super) fn router(app: Arc<App>) -> Router {
-    let metrics = |State(app): State<Arc<App>>| async move { app.metrics.text(app.hub.len()) };
+    let metrics = |State(app): State<Arc<App>>| async move {
+        app.metrics.text(app.hub.len(), &app.places.figures())
+    };
     let document = || async { json(openapi::document()) };
     Router::new()
         .route("/", get(page))

@@ -7,7 +7,7 @@ use crate::logs::log::{LogPart, LogTool};
 use crate::logs::nodes::{HEAD, LogNode, LogNodeDraft, ROOT, SEQ, SYS};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Message `n` (from 1) of a log without times is `n` seconds after the epoch.
 const SECOND: i64 = 1_000_000_000;
@@ -220,10 +220,10 @@ impl Builder {
         let stays =
             |shown: &&ShownMessage| shown.place == place && shown.order_ns == entry.order_ns;
         let same = shown.as_ref().filter(stays);
-        if same.is_some_and(|shown| Rc::ptr_eq(&shown.message, &entry.message)) {
+        if same.is_some_and(|shown| Arc::ptr_eq(&shown.message, &entry.message)) {
             return;
         }
-        let message = Rc::clone(&entry.message);
+        let message = Arc::clone(&entry.message);
         let (number, time, reply_of, first) =
             (entry.number, entry.time, entry.reply_of, entry.order_ns + 2);
         let response = entry.response.as_deref().map(quoted);

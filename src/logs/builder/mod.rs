@@ -28,9 +28,9 @@ use crate::logs::nodes::CreationOrder;
 use crate::logs::pairing::pair;
 use crate::logs::recording::Recording;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Builder {
     pub(super) about: About,
     recording: Recording,
@@ -66,8 +66,9 @@ pub(super) struct Builder {
     attempts: Vec<String>,
 }
 
+#[derive(Clone)]
 struct SentMessage {
-    message: Rc<LogMessage>,
+    message: Arc<LogMessage>,
     number: usize,
     /// Its position among the messages of a transcript.
     serial: usize,
@@ -81,7 +82,7 @@ struct SentMessage {
 }
 
 impl SentMessage {
-    fn new(message: Rc<LogMessage>, number: usize) -> Self {
+    fn new(message: Arc<LogMessage>, number: usize) -> Self {
         Self {
             number,
             serial: number.saturating_sub(1),
@@ -99,7 +100,7 @@ impl SentMessage {
 
 #[derive(Clone)]
 struct ShownMessage {
-    message: Rc<LogMessage>,
+    message: Arc<LogMessage>,
     place: BlockPlace,
     order_ns: i64,
 }
@@ -120,6 +121,7 @@ struct Turn {
     core: CreationOrder,
 }
 
+#[derive(Clone)]
 struct ToolEntry {
     tool: LogTool,
     number: usize,
@@ -138,7 +140,7 @@ impl Builder {
 
     pub(super) fn event(&mut self, event: Event) {
         match event {
-            Event::Message(message) => self.push(Rc::new(message), None),
+            Event::Message(message) => self.push(Arc::new(message), None),
             Event::Reply(messages, call) => {
                 self.reply(messages);
                 self.arrange(self.arranged);
@@ -147,7 +149,7 @@ impl Builder {
             Event::Request(request) => self.request(request),
             Event::Context(messages, call) => {
                 self.keep_seen(|entry| messages.contains(&entry.message));
-                self.replace(messages.into_iter().map(Rc::new).collect(), false);
+                self.replace(messages.into_iter().map(Arc::new).collect(), false);
                 self.arrange(0);
                 self.commit(call);
             }
@@ -191,7 +193,7 @@ impl Builder {
     }
 
     fn rewrite(&mut self, at: usize, message: LogMessage) {
-        self.entries[at].message = Rc::new(message);
+        self.entries[at].message = Arc::new(message);
         if at < self.arranged {
             self.changed = Some(self.changed.map_or(at, |before| before.min(at)));
         }
@@ -247,6 +249,11 @@ impl Builder {
         self.recording
     }
 
+    /// Says that what was committed so far stays when the log grows.
+    pub(super) fn settle(&mut self) {
+        self.recording.settle();
+    }
+
     pub(super) fn cycles(&self) -> usize {
         self.recording.snapshots()
     }
@@ -263,7 +270,7 @@ impl Builder {
         }
     }
 
-    fn push(&mut self, message: Rc<LogMessage>, reply_of: Option<i64>) {
+    fn push(&mut self, message: Arc<LogMessage>, reply_of: Option<i64>) {
         self.messages += 1;
         if self.first_words.is_none() {
             self.first_words = title::from_message(&message);
@@ -278,7 +285,7 @@ impl Builder {
     fn reply(&mut self, messages: Vec<LogMessage>) {
         let cycle = self.cycle();
         for message in messages {
-            self.push(Rc::new(message), Some(cycle));
+            self.push(Arc::new(message), Some(cycle));
         }
         if let Some(last) = self.entries.last_mut() {
             last.ends = true;
@@ -337,7 +344,7 @@ impl Builder {
             self.entries.append(&mut rest);
         }
         for message in summary {
-            self.push(Rc::new(message), None);
+            self.push(Arc::new(message), None);
         }
         self.entries.append(&mut rest);
         self.arrange(0);
@@ -345,8 +352,8 @@ impl Builder {
     }
 
     /// Makes `messages` what the model is sent. Those that were there keep their numbers.
-    fn replace(&mut self, messages: Vec<Rc<LogMessage>>, rewritten: bool) {
-        let before: Vec<&Rc<LogMessage>> =
+    fn replace(&mut self, messages: Vec<Arc<LogMessage>>, rewritten: bool) {
+        let before: Vec<&Arc<LogMessage>> =
             self.entries.iter().map(|entry| &entry.message).collect();
         let pairs = pair(&before, &messages, rewritten);
         let mut old: Vec<Option<SentMessage>> = std::mem::take(&mut self.entries)

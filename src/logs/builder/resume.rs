@@ -11,7 +11,7 @@ use crate::logs::nodes::{CreationOrder, SYS};
 use crate::logs::recording::Recording;
 use crate::tree::timestamp::nanos_of_rfc3339;
 use crate::tree::{Document, NodeClass};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The last numbers that were given to messages, turns and tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,14 +94,14 @@ impl Builder {
     }
 
     /// The messages that were sent last, and the reply; of each whether it is of that.
-    pub(in crate::logs) fn sent(&self) -> impl Iterator<Item = (&Rc<LogMessage>, bool)> {
+    pub(in crate::logs) fn sent(&self) -> impl Iterator<Item = (&Arc<LogMessage>, bool)> {
         let newest = self.cycle() - 1;
         let entries = self.entries.iter();
         entries.map(move |entry| (&entry.message, entry.reply_of == Some(newest)))
     }
 
     /// The messages up to the reply of a response, except for texts that only their own request has.
-    pub(in crate::logs) fn up_to(&self, response: &str) -> Option<Vec<Rc<LogMessage>>> {
+    pub(in crate::logs) fn up_to(&self, response: &str) -> Option<Vec<Arc<LogMessage>>> {
         let is_it = |entry: &SentMessage| entry.response.as_deref() == Some(response);
         let last = self.entries.iter().rposition(is_it)?;
         let is_own = |message: &LogMessage| {
@@ -201,7 +201,7 @@ impl Reading {
                 return None;
             }
             // No other process has it yet.
-            let message = Rc::make_mut(&mut entry.message);
+            let message = Arc::make_mut(&mut entry.message);
             message.role = role_of(message.role.take(), block, part.role);
             message.reply = message.role.as_deref() == Some("assistant");
             message.parts.push(part);
@@ -230,7 +230,7 @@ impl Reading {
             order_ns: block.created_at_ns().checked_sub(2)?,
             time,
             made: vec![made],
-            ..SentMessage::new(Rc::new(message), number)
+            ..SentMessage::new(Arc::new(message), number)
         });
         Some(())
     }
@@ -238,7 +238,7 @@ impl Reading {
     fn finish(mut self) -> Builder {
         for (entry, place) in self.builder.entries.iter_mut().zip(self.places) {
             entry.shown = Some(ShownMessage {
-                message: Rc::clone(&entry.message),
+                message: Arc::clone(&entry.message),
                 place,
                 order_ns: entry.order_ns,
             });

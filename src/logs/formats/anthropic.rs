@@ -62,7 +62,7 @@ pub(super) fn sniff(record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     (MARKS.iter().any(|mark| record.raw.contains(mark))).into()
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Messages;
 
 impl Api for Messages {

@@ -75,7 +75,7 @@ const PARTS: [&str; 11] = [
 ];
 
 /// Bedrock's messages.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Converse;
 
 impl Api for Converse {

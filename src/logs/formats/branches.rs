@@ -4,21 +4,23 @@
 //! file knows ids and parents of lines, not what they say.
 
 use super::reader::{LogRecord, Records};
-use crate::logs::log::About;
-use crate::logs::output::Output;
+use crate::logs::log::{About, LogField};
+use crate::logs::output::{Output, SessionId, SessionMark};
+use crate::logs::recording::Recording;
+use crate::logs::report::ImportReport;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub(super) const REPEATED: &str = "a line that is there already";
 
 /// A line of a log. What it says is read again where it is needed: a log can be larger than memory.
 #[derive(Clone, Debug)]
 pub(super) struct BranchLine {
-    pub(super) id: Option<Rc<str>>,
+    pub(super) id: Option<Arc<str>>,
     pub(super) number: usize,
     /// What makes lines of several branches one.
-    pub(super) key: Option<Rc<str>>,
+    pub(super) key: Option<Arc<str>>,
     pub(super) is_reply: bool,
     parent: Option<usize>,
     told: Cell<bool>,
@@ -31,15 +33,96 @@ impl BranchLine {
     }
 }
 
+/// What was told of the paths of a log, the state of whose teller is a `T`, so that a log that has grown is told on from there
+/// and not from its first line. Copies of a reader share it.
+pub(super) type ToldPaths<T> = Arc<Mutex<Vec<ToldPath<T>>>>;
+
+pub(super) struct ToldPath<T> {
+    lines: Vec<usize>,
+    /// Which of the lines were told on a path before this one, and so are counted there.
+    repeated: Vec<bool>,
+    name: Option<String>,
+    meta: Vec<LogField>,
+    mark: Option<PathMark<T>>,
+    session: (About, Recording),
+    report: ImportReport,
+    cycles: Vec<usize>,
+}
+
+/// A path before one of its lines. What is before it is not told again if the path is longer next time.
+#[derive(Clone)]
+pub(super) struct PathMark<T> {
+    /// How many lines of the path are told.
+    pub(super) at: usize,
+    pub(super) teller: T,
+    /// The number of cycles after each of them.
+    pub(super) cycles: Vec<usize>,
+    session: SessionMark,
+    report: ImportReport,
+}
+
+/// From where a path is told, and how far the next telling can rely on it.
+pub(super) struct PathMarks<T> {
+    pub(super) before: Option<PathMark<T>>,
+    pub(super) after: Option<PathMark<T>>,
+    /// Whether there may be another telling.
+    pub(super) is_kept: bool,
+}
+
+impl<T: Clone> PathMarks<T> {
+    /// Marks the path after `cycles.len()` of its lines.
+    pub(super) fn mark(
+        &mut self,
+        teller: &T,
+        session: SessionId,
+        cycles: &[usize],
+        out: &mut Output,
+    ) {
+        if !self.is_kept {
+            return;
+        }
+        self.after = out.mark(session).map(|session| PathMark {
+            at: cycles.len(),
+            teller: teller.clone(),
+            cycles: cycles.to_vec(),
+            session,
+            report: out.report.clone(),
+        });
+    }
+
+    /// Goes on from a mark that was made on these lines.
+    pub(super) fn resume(
+        &mut self,
+        mark: &PathMark<T>,
+        lines: &[&BranchLine],
+        out: &mut Output,
+    ) -> SessionId {
+        for line in &lines[..mark.at] {
+            line.told.set(true);
+        }
+        out.report = mark.report.clone();
+        self.after = Some(mark.clone());
+        out.resume(&mark.session)
+    }
+}
+
+impl<T> ToldPath<T> {
+    /// Whether the first `count` of some lines are those that were told, counted in the same way.
+    fn is_same(&self, count: usize, lines: &[usize], repeated: &[bool]) -> bool {
+        let is_same = self.lines.get(..count) == lines.get(..count);
+        is_same && count <= lines.len() && self.repeated.get(..count) == repeated.get(..count)
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Branches {
     lines: Vec<BranchLine>,
     /// The newest line of each id.
-    by_id: HashMap<Rc<str>, usize>,
+    by_id: HashMap<Arc<str>, usize>,
     /// The parents of lines that say nothing of their own.
     passed: HashMap<String, Option<usize>>,
     /// The lines that a compaction kept, each with that and the id of the line that what follows comes after.
-    kept: HashMap<usize, (usize, Rc<str>)>,
+    kept: HashMap<usize, (usize, Arc<str>)>,
 }
 
 impl Branches {
@@ -56,7 +139,7 @@ impl Branches {
         // A parent is the newest line of its id so far: an id that is repeated later cuts nothing.
         let parent = self.parent(parent);
         let parent = parent.map(|at| self.after_kept(at).unwrap_or(at));
-        let id: Option<Rc<str>> = id.map(Rc::from);
+        let id: Option<Arc<str>> = id.map(Arc::from);
         if let Some(id) = &id {
             let earlier = self.by_id.get(id).and_then(|at| self.lines.get(*at));
             let is_same =
@@ -68,7 +151,7 @@ impl Branches {
             if is_kept || earlier.and_then(is_same) == Some(true) {
                 return false;
             }
-            self.by_id.insert(Rc::clone(id), at);
+            self.by_id.insert(Arc::clone(id), at);
         }
         self.lines.push(BranchLine {
             id,
@@ -95,7 +178,7 @@ impl Branches {
         known.unwrap_or_else(|| self.lines.iter().rposition(|line| line.id.is_some()))
     }
 
-    pub(super) fn set_key(&mut self, key: Option<Rc<str>>, is_reply: bool) {
+    pub(super) fn set_key(&mut self, key: Option<Arc<str>>, is_reply: bool) {
         if let Some(line) = self.lines.last_mut() {
             (line.key, line.is_reply) = (key, is_reply);
         }
@@ -111,12 +194,12 @@ impl Branches {
         let (Some(head), Some(tail)) = (find(head), find(tail)) else {
             return;
         };
-        let anchor: Rc<str> = Rc::from(anchor);
+        let anchor: Arc<str> = Arc::from(anchor);
         let parent = |at: &usize| self.lines[*at].parent.filter(|_| *at != head);
         let kept: Vec<usize> = std::iter::successors(Some(tail), parent).collect();
         if kept.last() == Some(&head) {
             let kept = kept.into_iter();
-            self.kept = kept.map(|at| (at, (last, Rc::clone(&anchor)))).collect();
+            self.kept = kept.map(|at| (at, (last, Arc::clone(&anchor)))).collect();
         }
     }
 
@@ -127,7 +210,7 @@ impl Branches {
     }
 
     /// The id of the newest line that has one.
-    pub(super) fn last_id(&self) -> Option<Rc<str>> {
+    pub(super) fn last_id(&self) -> Option<Arc<str>> {
         self.lines.iter().rev().find_map(|line| line.id.clone())
     }
 
@@ -141,7 +224,7 @@ impl Branches {
 
     /// Makes lines with one key one path in the order of the log, where they are branches of each other.
     pub(super) fn join_siblings(&mut self) {
-        let mut last: HashMap<Rc<str>, usize> = HashMap::new();
+        let mut last: HashMap<Arc<str>, usize> = HashMap::new();
         for at in 0..self.lines.len() {
             // A child of an earlier line of a key follows the last line of it.
             let of_key = |at: usize| {
@@ -155,35 +238,92 @@ impl Branches {
             if let Some(line) = self.lines.get_mut(at) {
                 line.parent = before;
                 if let Some(key) = &line.key {
-                    last.insert(Rc::clone(key), at);
+                    last.insert(Arc::clone(key), at);
                 }
             }
         }
     }
 
-    /// Reads each path. `read` begins the session of its lines and returns the number of cycles
-    /// after each of them.
-    pub(super) fn read(
+    /// Reads each path. `read` begins the session of its lines, or goes on with it, and returns the number of cycles after
+    /// each line. A path that was `told` as it is, is not read again.
+    pub(super) fn read<T: Clone>(
         &self,
+        told: Option<&ToldPaths<T>>,
         out: &mut Output,
-        mut read: impl FnMut(&[&BranchLine], About, &mut Output) -> Vec<usize>,
+        mut read: impl FnMut(&[&BranchLine], About, &mut PathMarks<T>, &mut Output) -> Vec<usize>,
     ) {
-        let paths = self.paths();
+        let mut told = told.map(|told| told.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut before = told
+            .as_deref_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+            .into_iter();
         let mut first: Option<(HashSet<usize>, HashMap<usize, usize>)> = None;
-        for (at, path) in paths.iter().enumerate() {
-            let lines: Vec<&BranchLine> = path.iter().map(|at| &self.lines[*at]).collect();
+        for (at, path) in self.paths().into_iter().enumerate() {
             let mut about = About::default();
-            let Some((main, cycles)) = &first else {
-                let cycles = read(&lines, about, out);
-                let cycles = path.iter().copied().zip(cycles).collect();
-                first = Some((path.iter().copied().collect(), cycles));
-                continue;
-            };
-            let shared = path.iter().rev().find(|at| main.contains(at));
-            let cycle = shared.and_then(|at| cycles.get(at)).copied().unwrap_or(0);
-            about.name = Some(format!("~{}", at + 1));
-            about.meta.push(("forked_at".into(), cycle.to_string()));
-            read(&lines, about, out);
+            if let Some((main, cycles)) = &first {
+                let shared = path.iter().rev().find(|at| main.contains(at));
+                let cycle = shared.and_then(|at| cycles.get(at)).copied().unwrap_or(0);
+                about.name = Some(format!("~{}", at + 1));
+                about.meta.push(("forked_at".into(), cycle.to_string()));
+            }
+            let before = before.next();
+            let before = before.filter(|told| told.name == about.name && told.meta == about.meta);
+            // A report of its own, which is added when the path is told as it was.
+            let all = std::mem::take(&mut out.report);
+            let now = self.read_path((before, told.is_some()), path, about, out, &mut read);
+            let own = std::mem::replace(&mut out.report, all);
+            out.report.add(&own);
+            if first.is_none() {
+                let main = || now.lines.iter().copied();
+                let cycles = now.cycles.iter().copied();
+                first = Some((main().collect(), main().zip(cycles).collect()));
+            }
+            if let Some(told) = told.as_deref_mut() {
+                told.push(now);
+            }
+        }
+    }
+
+    /// Reads one path; `before` is how it was told the last time, and whether there may be another time.
+    fn read_path<T: Clone>(
+        &self,
+        (before, is_kept): (Option<ToldPath<T>>, bool),
+        path: Vec<usize>,
+        about: About,
+        out: &mut Output,
+        read: &mut impl FnMut(&[&BranchLine], About, &mut PathMarks<T>, &mut Output) -> Vec<usize>,
+    ) -> ToldPath<T> {
+        let lines: Vec<&BranchLine> = path.iter().map(|at| &self.lines[*at]).collect();
+        let repeated: Vec<bool> = lines.iter().map(|line| line.told.get()).collect();
+        let is_same = |told: &ToldPath<T>, count: usize| told.is_same(count, &path, &repeated);
+        let mut marks = PathMarks {
+            before: None,
+            after: None,
+            is_kept,
+        };
+        if let Some(told) = before {
+            if told.lines.len() == path.len() && is_same(&told, path.len()) {
+                lines.iter().for_each(|line| line.told.set(true));
+                let (about, recording) = told.session.clone();
+                out.whole(about, recording);
+                out.report = told.report.clone();
+                return told;
+            }
+            let mark = told.mark.as_ref().filter(|mark| is_same(&told, mark.at));
+            marks.before = mark.cloned();
+        }
+        let (name, meta) = (about.name.clone(), about.meta.clone());
+        let cycles = read(&lines, about, &mut marks, out);
+        ToldPath {
+            lines: path,
+            repeated,
+            name,
+            meta,
+            mark: marks.after,
+            session: out.closed().filter(|_| is_kept).unwrap_or_default(),
+            report: out.report.clone(),
+            cycles,
         }
     }
 

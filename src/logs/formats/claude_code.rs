@@ -7,7 +7,7 @@
 //! undocumented and moves: lines of unknown type are counted, not refused.
 
 use super::anthropic::{call, of_content};
-use super::branches::{BranchLine, Branches, REPEATED};
+use super::branches::{BranchLine, Branches, PathMarks, REPEATED, ToldPaths};
 use super::fields::{count_unread, get_string, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::transcript::{another, model};
@@ -22,7 +22,7 @@ use crate::logs::report::{Fate, ImportReport};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Lines of messages have a session, an id and a parent.
 pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
@@ -50,16 +50,18 @@ fn title<'a>(kind: &str, found: &[Member<'a>]) -> Option<(u8, &'a str)> {
 }
 
 /// Collects the lines of a log. Its sessions are given out at the end, when all branches are known.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct ClaudeCode {
     main: Branches,
     /// The lines of subagents in the same file, by the first of each.
     agents: Vec<(String, Branches)>,
     agent_of: HashMap<String, usize>,
     /// The id of the response that each call is of.
-    responses: HashMap<String, Rc<str>>,
+    responses: HashMap<String, Arc<str>>,
     /// Prompts that were in the queue, and that no message has yet.
     queued: Vec<String>,
+    /// What was told of the paths, if the log may grow.
+    told: Option<ToldPaths<BranchReader>>,
 }
 
 struct Child {
@@ -144,6 +146,11 @@ impl LogReader for ClaudeCode {
         }
     }
 
+    fn copy(&mut self) -> Option<Box<dyn LogReader>> {
+        self.told.get_or_insert_default();
+        Some(Box::new(self.clone()))
+    }
+
     fn finish(&mut self, records: &dyn Records, out: &mut Output) {
         for _ in self.queued.drain(..) {
             let why = "queue-operation (a prompt that was withdrawn)";
@@ -159,14 +166,17 @@ impl LogReader for ClaudeCode {
                 children.insert(prompt, Child { first, session });
             }
         }
+        let children = Arc::new(children);
         self.main.join_siblings();
         if alone {
             for _ in self.main.lines() {
                 out.report.line(Fate::Skipped, "title (of no message yet)");
             }
         } else {
-            self.main.read(out, |lines, about, out| {
-                tell(lines, about, &children, records, out)
+            // The subagents of the log are looked for among all of its lines.
+            let told = self.told.as_ref().filter(|_| self.agents.is_empty());
+            self.main.read(told, out, |lines, about, marks, out| {
+                tell(lines, about, marks, &children, records, out)
             });
         }
         let calls = if self.agents.is_empty() {
@@ -186,12 +196,12 @@ impl LogReader for ClaudeCode {
             });
             let log = log.flatten();
             lines.join_siblings();
-            lines.read(out, |lines, mut about, out| {
+            lines.read(None, out, |lines, mut about, marks, out| {
                 let fork = about.name.take().unwrap_or_default();
                 about.name = Some(format!("/{name}{fork}"));
                 about.parent = log.clone().filter(|_| alone);
                 about.meta.push(("parent".into(), parent.clone()));
-                tell(lines, about, &HashMap::new(), records, out)
+                tell(lines, about, marks, &Arc::default(), records, out)
             });
         }
     }
@@ -325,15 +335,15 @@ impl ClaudeCode {
     }
 
     /// What makes lines of branches one: the id of a response, for its lines and the results of its calls.
-    fn key(&mut self, message: &[Member<'_>], json: Accepted<'_>) -> Option<Rc<str>> {
-        let id: Option<Rc<str>> = text(message, "id").map(Rc::from);
+    fn key(&mut self, message: &[Member<'_>], json: Accepted<'_>) -> Option<Arc<str>> {
+        let id: Option<Arc<str>> = text(message, "id").map(Arc::from);
         let mut key = id.clone();
         for part in json.elements(get(message, "content").unwrap_or_default()) {
             let part = json.members(part);
             match (text(&part, "type").as_deref(), &id) {
                 (Some("tool_use"), Some(id)) => {
                     let call = text(&part, "id").unwrap_or_default();
-                    self.responses.insert(call.into_owned(), Rc::clone(id));
+                    self.responses.insert(call.into_owned(), Arc::clone(id));
                 }
                 (Some("tool_result"), _) => {
                     let call = text(&part, "tool_use_id").unwrap_or_default();
@@ -449,50 +459,43 @@ fn attached(found: &[Member<'_>], depth: usize) -> Option<(String, Option<String
 /// Passes on one path. Returns the number of cycles after each line.
 fn tell(
     lines: &[&BranchLine],
-    mut about: About,
-    children: &SubagentsByPrompt,
+    about: About,
+    marks: &mut PathMarks<BranchReader>,
+    children: &Arc<SubagentsByPrompt>,
     records: &dyn Records,
     out: &mut Output,
 ) -> Vec<usize> {
-    let known = words![sessionId version cwd gitBranch agentId];
-    let of_log = |line: &LogRecord<'_>| {
-        object_where(&line.json.members(line.raw), |name| known.contains(&name))
-    };
-    let first = lines.iter().find(|line| line.id.is_some());
-    if let Some(line) = first {
-        let said = records.read(line.number, of_log).flatten();
-        about.meta.extend(said.map(|said| ("session".into(), said)));
-    }
-    let project = first.and_then(|line| {
-        let read = |line: &LogRecord<'_>| {
-            let found = line.json.members(line.raw);
-            get_string(&found, "cwd").map(str::to_owned)
-        };
-        records.read(line.number, read).flatten()
-    });
-    about.of_agent("claude-code", project.as_deref());
-    let mut path = BranchReader {
-        session: out.session(about),
-        children,
-        prompts: HashMap::new(),
-        boundary: None,
-        failed: Vec::new(),
-        messages: 0,
-        places: Vec::with_capacity(lines.len()),
-        asked: Vec::new(),
-        title: None,
-    };
     // All lines of a response, at the first of them.
     let mut responses: HashMap<&str, Vec<usize>> = HashMap::new();
-    let mut seen = HashSet::new();
     let ids: Vec<Option<&str>> = lines.iter().map(|line| response_id(line)).collect();
     for (at, id) in ids.iter().enumerate() {
         if let Some(id) = id {
             responses.entry(id).or_default().push(at);
         }
     }
-    let mut cycles = Vec::with_capacity(lines.len());
-    for (at, line) in lines.iter().enumerate() {
+    let boundaries = boundaries(&ids, &responses);
+    let before = marks.before.take();
+    let before = before.filter(|mark| boundaries.binary_search(&mark.at).is_ok());
+    let (mut path, mut cycles) = match before {
+        Some(mark) => {
+            let session = marks.resume(&mark, lines, out);
+            let teller = BranchReader {
+                session,
+                ..mark.teller
+            };
+            (teller, mark.cycles)
+        }
+        None => {
+            let path = BranchReader::begin(lines, about, children, records, out);
+            (path, Vec::with_capacity(lines.len()))
+        }
+    };
+    let mut seen = HashSet::new();
+    for (at, line) in lines.iter().enumerate().skip(cycles.len()) {
+        // Lines that come later may belong to the last response.
+        if boundaries.last() == Some(&at) {
+            marks.mark(&path, path.session, &cycles, out);
+        }
         let before = path.messages;
         let place = match &ids[at] {
             Some(id) if seen.insert(id) => {
@@ -518,14 +521,36 @@ fn tell(
     cycles
 }
 
+/// The lines that begin a response, ascending, where each response before has all of its lines before. A path can be told on
+/// from there.
+fn boundaries(ids: &[Option<&str>], responses: &HashMap<&str, Vec<usize>>) -> Vec<usize> {
+    let mut found = Vec::new();
+    // Behind the last line of the responses so far.
+    let mut end = 0;
+    for (at, id) in ids.iter().enumerate() {
+        let lines = id.and_then(|id| responses.get(id));
+        if let Some([first, .., last] | [first @ last]) = lines.map(Vec::as_slice)
+            && *first == at
+        {
+            if end <= at {
+                found.push(at);
+            }
+            end = end.max(last + 1);
+        }
+    }
+    found
+}
+
 fn response_id(line: &BranchLine) -> Option<&str> {
     let id = line.key.as_deref().or(line.id.as_deref());
     id.filter(|_| line.is_reply)
 }
 
-struct BranchReader<'a> {
+/// What is known before a line of a path.
+#[derive(Clone)]
+struct BranchReader {
     session: SessionId,
-    children: &'a SubagentsByPrompt,
+    children: Arc<SubagentsByPrompt>,
     /// What calls ask subagents for, by the id of the call.
     prompts: HashMap<String, String>,
     /// A compaction whose summary has not come yet.
@@ -541,6 +566,7 @@ struct BranchReader<'a> {
     title: Option<KnownTitle>,
 }
 
+#[derive(Clone)]
 struct KnownTitle {
     /// How much it counts.
     rank: u8,
@@ -569,7 +595,7 @@ fn count_title(title: Option<KnownTitle>, cycles: usize, report: &mut ImportRepo
     report.pause(paused);
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Boundary {
     time: Option<i64>,
     said: Option<String>,
@@ -578,7 +604,45 @@ struct Boundary {
     kept_first: bool,
 }
 
-impl BranchReader<'_> {
+impl BranchReader {
+    /// Begins the session of some lines.
+    fn begin(
+        lines: &[&BranchLine],
+        mut about: About,
+        children: &Arc<SubagentsByPrompt>,
+        records: &dyn Records,
+        out: &mut Output,
+    ) -> Self {
+        let known = words![sessionId version cwd gitBranch agentId];
+        let of_log = |line: &LogRecord<'_>| {
+            object_where(&line.json.members(line.raw), |name| known.contains(&name))
+        };
+        let first = lines.iter().find(|line| line.id.is_some());
+        if let Some(line) = first {
+            let said = records.read(line.number, of_log).flatten();
+            about.meta.extend(said.map(|said| ("session".into(), said)));
+        }
+        let project = first.and_then(|line| {
+            let read = |line: &LogRecord<'_>| {
+                let found = line.json.members(line.raw);
+                get_string(&found, "cwd").map(str::to_owned)
+            };
+            records.read(line.number, read).flatten()
+        });
+        about.of_agent("claude-code", project.as_deref());
+        Self {
+            session: out.session(about),
+            children: Arc::clone(children),
+            prompts: HashMap::new(),
+            boundary: None,
+            failed: Vec::new(),
+            messages: 0,
+            places: Vec::with_capacity(lines.len()),
+            asked: Vec::new(),
+            title: None,
+        }
+    }
+
     fn line(&mut self, line: &LogRecord<'_>, before: &[&BranchLine], out: &mut Output) {
         let found = line.json.members(line.raw);
         let time = get(&found, "timestamp").and_then(time);

@@ -34,9 +34,10 @@ pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     (known && get(found, "payload").is_some()).into()
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Codex(Option<Rollout>);
 
+#[derive(Clone)]
 struct Rollout {
     session: SessionId,
     begun: bool,
@@ -60,6 +61,7 @@ struct Rollout {
 /// The number of messages before an event, or before the item that it repeats, in which its text is looked for.
 const NEAR: usize = 64;
 
+#[derive(Clone)]
 struct Said {
     message: LogMessage,
     /// Of a message that so far only an event has: its type, and what it counts for.
@@ -86,6 +88,10 @@ impl LogReader for Codex {
         let begin = || Rollout::begin(record, &found, &payload, out);
         let rollout = self.0.get_or_insert_with(begin);
         rollout.line(record, &found, &payload, out);
+    }
+
+    fn copy(&mut self) -> Option<Box<dyn LogReader>> {
+        Some(Box::new(self.clone()))
     }
 
     fn finish(&mut self, _: &dyn Records, out: &mut Output) {

@@ -24,7 +24,7 @@ pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     (is_event && get_string(found, "id").is_some() && is(found, "data", ValueType::Object)).into()
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct CopilotCli {
     /// That of the session, and those of subagents by their ids.
     agents: BTreeMap<Option<String>, Agent>,
@@ -34,6 +34,7 @@ pub(super) struct CopilotCli {
     children: HashMap<String, String>,
 }
 
+#[derive(Clone)]
 struct Agent {
     session: SessionId,
     parameters: BTreeMap<&'static str, String>,
@@ -58,6 +59,7 @@ struct CopilotEvent<'a> {
     time: Option<i64>,
 }
 
+#[derive(Clone)]
 struct AgentReply {
     message: LogMessage,
     call: LogCall,
@@ -100,6 +102,10 @@ impl LogReader for CopilotCli {
             };
             agent.event(&event, &self.children, out);
         }
+    }
+
+    fn copy(&mut self) -> Option<Box<dyn LogReader>> {
+        Some(Box::new(self.clone()))
     }
 
     fn finish(&mut self, _: &dyn Records, out: &mut Output) {

@@ -25,7 +25,7 @@ fn has_status(found: &[Member<'_>]) -> bool {
     get_string(found, "status").is_some()
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Cursor(Option<SessionId>);
 
 impl LogReader for Cursor {
@@ -63,6 +63,10 @@ impl LogReader for Cursor {
         for message in made {
             out.event(session, Event::said(message, LogCall::default()));
         }
+    }
+
+    fn copy(&mut self) -> Option<Box<dyn LogReader>> {
+        Some(Box::new(self.clone()))
     }
 }
 

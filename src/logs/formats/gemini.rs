@@ -63,7 +63,7 @@ fn is_content(found: &[Member<'_>]) -> bool {
 }
 
 /// Gemini's contents.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Contents;
 
 impl Api for Contents {

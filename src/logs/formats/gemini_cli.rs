@@ -39,9 +39,10 @@ pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
 const SET: &str = "$set";
 const REWIND: &str = "$rewindTo";
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct GeminiCli(Option<Chat>);
 
+#[derive(Clone)]
 struct Chat {
     session: SessionId,
     /// What the model is sent now.
@@ -60,6 +61,7 @@ struct ChatRecord {
     messages: Vec<LogMessage>,
 }
 
+#[derive(Clone)]
 struct ChatReply {
     record: ChatRecord,
     /// Of one that the program made up it is `None`.
@@ -107,6 +109,10 @@ impl LogReader for GeminiCli {
         } else {
             chat.record(&found, true, out);
         }
+    }
+
+    fn copy(&mut self) -> Option<Box<dyn LogReader>> {
+        Some(Box::new(self.clone()))
     }
 
     fn finish(&mut self, _: &dyn Records, out: &mut Output) {

@@ -27,7 +27,7 @@ use crate::logs::log::{
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, ImportReport};
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let is_object = |name| is(found, name, ValueType::Object);
@@ -63,7 +63,7 @@ struct Sample {
     location: String,
     meta: Vec<LogField>,
     /// Its sessions, with the messages of the last request of each.
-    open: Vec<(CallsSession, Vec<Rc<LogMessage>>)>,
+    open: Vec<(CallsSession, Vec<Arc<LogMessage>>)>,
     read: Interner,
 }
 
@@ -192,7 +192,7 @@ impl Sample {
     }
 
     /// The conversation whose last request has most messages of this one.
-    fn calls_of(&mut self, messages: &[Rc<LogMessage>], out: &mut Output) -> usize {
+    fn calls_of(&mut self, messages: &[Arc<LogMessage>], out: &mut Output) -> usize {
         let at = nearest(self.open.iter().map(|(_, had)| &**had), messages);
         let at = at.unwrap_or_else(|| {
             let session = self.begin(RequestOrigin::Request, out);

@@ -13,7 +13,7 @@ use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{LogMessage, LogPart, LogRequest};
 use crate::logs::report::ImportReport;
 use crate::render::{Provider, ThreadBlock, message_of};
-use std::rc::Rc;
+use std::sync::Arc;
 
 #[derive(Debug, Default)]
 pub(in crate::logs) struct ReadCall {
@@ -66,7 +66,7 @@ fn read_as<A: Api>(
         if is_list {
             message = lossless(message, raw, provider, report);
         }
-        messages.push(Rc::new(message));
+        messages.push(Arc::new(message));
     }
     let mut read = ReadCall {
         request: LogRequest {

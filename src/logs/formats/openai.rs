@@ -58,7 +58,7 @@ pub(in crate::logs) fn is_message(found: &[Member<'_>]) -> bool {
     get_string(found, "role").is_some() && (has_content || is_list("tool_calls"))
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Chat;
 
 impl Api for Chat {

@@ -7,7 +7,7 @@
 //! that was cut off before it said anything is an attempt. A compaction drops what was before the
 //! entry that it names, and adds its summary.
 
-use super::branches::{BranchLine, Branches, REPEATED};
+use super::branches::{Branches, REPEATED, ToldPaths};
 use super::fields::{count_unread, get_string, inner, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::transcript::{WHOLE, contents, keep_in, named, typed};
@@ -95,15 +95,18 @@ fn kin(kind: &str, found: &[Member<'_>]) -> Option<&'static str> {
     of_omp.contains(&kind).then_some("omp")
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Pi {
     branches: Branches,
     /// The agent that wrote it, if it is not pi itself.
     kin: Option<&'static str>,
     /// The session of a list of entries, which is read as it comes.
     list: Option<EntryList>,
+    /// What was told of the paths, if the log may grow.
+    told: Option<ToldPaths<EntryList>>,
 }
 
+#[derive(Clone)]
 struct EntryList {
     session: SessionId,
     messages: usize,
@@ -147,31 +150,49 @@ impl LogReader for Pi {
         }
     }
 
+    fn copy(&mut self) -> Option<Box<dyn LogReader>> {
+        self.told.get_or_insert_default();
+        Some(Box::new(self.clone()))
+    }
+
     fn finish(&mut self, records: &dyn Records, out: &mut Output) {
-        let branches = std::mem::take(&mut self.branches);
         let kin = self.kin;
-        branches.read(out, |lines: &[&BranchLine], of_branch, out| {
-            let header = lines.first().and_then(|line| {
-                records.read(line.number, |line| {
-                    about(&line.json.members(line.raw), "", kin)
-                })
+        let told = self.told.as_ref();
+        self.branches
+            .read(told, out, |lines, of_branch, marks, out| {
+                let (mut path, mut cycles) = match marks.before.take() {
+                    Some(mark) => {
+                        let session = marks.resume(&mark, lines, out);
+                        let teller = EntryList {
+                            session,
+                            ..mark.teller
+                        };
+                        (teller, mark.cycles)
+                    }
+                    None => {
+                        let header = lines.first().and_then(|line| {
+                            records.read(line.number, |line| {
+                                about(&line.json.members(line.raw), "", kin)
+                            })
+                        });
+                        let mut about = header.unwrap_or_default();
+                        about.name = of_branch.name;
+                        about.meta.extend(of_branch.meta);
+                        (EntryList::new(about, out), Vec::with_capacity(lines.len()))
+                    }
+                };
+                for line in &lines[cycles.len()..] {
+                    out.report.pause(line.is_told());
+                    records.again(line.number, &mut |line| {
+                        path.entry(&line.json.members(line.raw), out);
+                    });
+                    cycles.push(out.cycles(path.session));
+                }
+                out.report.pause(false);
+                marks.mark(&path, path.session, &cycles, out);
+                out.close(path.session);
+                cycles
             });
-            let mut about = header.unwrap_or_default();
-            about.name = of_branch.name;
-            about.meta.extend(of_branch.meta);
-            let mut path = EntryList::new(about, out);
-            let cycle = |line: &&BranchLine| {
-                out.report.pause(line.is_told());
-                records.again(line.number, &mut |line| {
-                    path.entry(&line.json.members(line.raw), out);
-                });
-                out.cycles(path.session)
-            };
-            let cycles = lines.iter().map(cycle).collect();
-            out.report.pause(false);
-            out.close(path.session);
-            cycles
-        });
     }
 }
 

@@ -82,13 +82,19 @@ impl LogRecord<'_> {
     }
 }
 
-pub(in crate::logs) trait LogReader {
+pub(in crate::logs) trait LogReader: Send {
     /// Reads the next record. `records` has those before it, too.
     fn record(&mut self, record: &LogRecord<'_>, records: &dyn Records, out: &mut Output);
 
     /// Reads all messages that were sent in one step. Returns false if the format has no lists of messages.
     fn step(&mut self, _messages: &[&str], _out: &mut Output) -> bool {
         false
+    }
+
+    /// A reader that has read the same, so that a log that is growing can be ended and read on. What both tell of paths, they
+    /// tell once. `None` if the format is read as a whole.
+    fn copy(&mut self) -> Option<Box<dyn LogReader>> {
+        None
     }
 
     fn finish(&mut self, _records: &dyn Records, _out: &mut Output) {}
@@ -100,5 +106,9 @@ pub(super) struct EachRecord(pub(super) fn(&LogRecord<'_>, &mut Output));
 impl LogReader for EachRecord {
     fn record(&mut self, record: &LogRecord<'_>, _: &dyn Records, out: &mut Output) {
         (self.0)(record, out);
+    }
+
+    fn copy(&mut self) -> Option<Box<dyn LogReader>> {
+        Some(Box::new(Self(self.0)))
     }
 }

@@ -26,12 +26,12 @@ use crate::logs::report::{Fate, ImportReport};
 use crate::render::{Provider, is_kept};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
     /// Messages before those of the list, such as the system prompt.
-    pub(super) system: Vec<Rc<LogMessage>>,
+    pub(super) system: Vec<Arc<LogMessage>>,
     pub(super) tools: Vec<LogTool>,
     /// The members that are in the tree; the others are parameters.
     pub(super) taken: Vec<&'static str>,
@@ -49,7 +49,7 @@ impl Parsed {
         let (member, system) = system.unzip();
         taken.extend(member);
         Self {
-            system: system.map(Rc::new).into_iter().collect(),
+            system: system.map(Arc::new).into_iter().collect(),
             tools,
             taken,
             rest: None,
@@ -157,33 +157,37 @@ const KEPT: usize = 1_000;
 
 /// The messages that were read, by their texts. Of a log of requests most of each text was there before, so it is
 /// compared and not read.
-#[derive(Default)]
-pub(super) struct Interner(hashbrown::HashMap<String, Rc<LogMessage>>);
+#[derive(Clone, Default)]
+pub(super) struct Interner(hashbrown::HashMap<Arc<str>, Arc<LogMessage>>);
 
 impl Interner {
     /// The message of a text; `read` reads it if it is new.
-    pub(super) fn get(&mut self, text: &str, read: impl FnOnce() -> LogMessage) -> Rc<LogMessage> {
-        let message = self.0.entry_ref(text).or_insert_with(|| Rc::new(read()));
-        Rc::clone(message)
+    pub(super) fn get(&mut self, text: &str, read: impl FnOnce() -> LogMessage) -> Arc<LogMessage> {
+        if let Some(message) = self.0.get(text) {
+            return Arc::clone(message);
+        }
+        let message = Arc::new(read());
+        self.0.insert(text.into(), Arc::clone(&message));
+        message
     }
 
     fn shrink(&mut self, request: usize) {
         if self.0.len() > 2 * request + KEPT {
-            self.0.retain(|_, message| Rc::strong_count(message) > 1);
+            self.0.retain(|_, message| Arc::strong_count(message) > 1);
         }
     }
 }
 
 /// Of sessions, by their last messages, the last one that has most of these; the system prompt does not count.
 pub(super) fn nearest<'a>(
-    open: impl Iterator<Item = &'a [Rc<LogMessage>]>,
-    sent: &[Rc<LogMessage>],
+    open: impl Iterator<Item = &'a [Arc<LogMessage>]>,
+    sent: &[Arc<LogMessage>],
 ) -> Option<usize> {
     // Texts that are equal are one message.
     let sent = sent.iter().filter(|message| !message.system);
-    let sent: HashSet<*const LogMessage> = sent.map(Rc::as_ptr).collect();
+    let sent: HashSet<*const LogMessage> = sent.map(Arc::as_ptr).collect();
     let common = open.map(|had| {
-        let had = had.iter().map(Rc::as_ptr);
+        let had = had.iter().map(Arc::as_ptr);
         had.filter(|message| sent.contains(message)).count()
     });
     let common = common.enumerate().filter(|(_, common)| *common > 0);
@@ -193,13 +197,14 @@ pub(super) fn nearest<'a>(
 
 const LOST: &str = "a request goes on after a response that is not in the log: what came before is not in its snapshot";
 
+#[derive(Clone)]
 struct OpenRequests {
     session: SessionId,
     name: Option<String>,
-    messages: Vec<Rc<LogMessage>>,
+    messages: Vec<Arc<LogMessage>>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct RequestsReader<A> {
     api: A,
     interner: Interner,
@@ -211,9 +216,10 @@ pub(super) struct RequestsReader<A> {
     waiting: Option<WaitingRequest>,
     records: bool,
     /// What the model saw and said up to a response, by its id; and which of `open` it is of.
-    chained: HashMap<String, (usize, Vec<Rc<LogMessage>>)>,
+    chained: HashMap<String, (usize, Vec<Arc<LogMessage>>)>,
 }
 
+#[derive(Clone)]
 struct WaitingRequest {
     /// Which of the open sessions it is of.
     at: usize,
@@ -302,7 +308,7 @@ impl<A: Api> RequestsReader<A> {
         })
     }
 
-    fn read(&mut self, raw: &[&str], out: &mut Output) -> Vec<Rc<LogMessage>> {
+    fn read(&mut self, raw: &[&str], out: &mut Output) -> Vec<Arc<LogMessage>> {
         let mut messages = Vec::with_capacity(raw.len());
         for raw in raw {
             let read = || self.api.message(raw, &mut out.report);
@@ -374,10 +380,10 @@ impl<A: Api> RequestsReader<A> {
             let request = &mut waiting.request;
             if let Some(id) = self.api.chain_id(found) {
                 let before = request.messages.iter().skip(waiting.own).cloned();
-                let mut chain: Vec<Rc<LogMessage>> = before.collect();
+                let mut chain: Vec<Arc<LogMessage>> = before.collect();
                 for message in &mut reply {
                     message.response = Some(id.clone());
-                    chain.push(Rc::new(message.clone()));
+                    chain.push(Arc::new(message.clone()));
                 }
                 self.chained.insert(id, (waiting.at, chain));
             }
@@ -481,7 +487,7 @@ impl<A: Api> RequestsReader<A> {
     }
 }
 
-impl<A: Api> LogReader for RequestsReader<A> {
+impl<A: Api + Clone + Send + 'static> LogReader for RequestsReader<A> {
     fn record(&mut self, record: &LogRecord<'_>, _: &dyn Records, out: &mut Output) {
         let json = record.json;
         let found = json.members(record.raw);
@@ -528,6 +534,10 @@ impl<A: Api> LogReader for RequestsReader<A> {
         let session = self.single("", RequestOrigin::Request, out);
         out.event(session, Event::Request(request));
         true
+    }
+
+    fn copy(&mut self) -> Option<Box<dyn LogReader>> {
+        Some(Box::new(self.clone()))
     }
 
     fn finish(&mut self, _: &dyn Records, out: &mut Output) {

@@ -51,7 +51,7 @@ pub(super) fn sniff(record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     .into()
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Responses;
 
 impl Api for Responses {

@@ -25,6 +25,7 @@ pub(crate) struct OpenSessions {
     clock: u64,
     /// All sessions of the store, and the number of its last commit when they were listed.
     list: Option<(i64, Arc<[ListedSession]>)>,
+    list_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -51,6 +52,23 @@ impl OpenSessions {
         self.memory / SHARE
     }
 
+    /// Changes the budget.
+    #[cfg(feature = "view")]
+    pub(crate) fn set_memory(&mut self, memory: usize) {
+        self.memory = memory;
+        if self.list_bytes > self.share() {
+            (self.list, self.list_bytes) = (None, 0);
+        }
+        self.count();
+    }
+
+    /// The bytes of the sessions that are open and of their list, once those that have no room are closed.
+    #[cfg(feature = "view")]
+    pub(crate) fn bytes(&mut self) -> usize {
+        self.count();
+        self.total + self.list_bytes
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.by_id.len()
     }
@@ -65,6 +83,7 @@ impl OpenSessions {
         let names = list.iter().map(|listed| listed.name.len());
         let bytes = size_of_val(&**list) + names.sum::<usize>();
         self.list = (bytes <= self.share()).then(|| (version, Arc::clone(list)));
+        self.list_bytes = self.list.as_ref().map_or(0, |_| bytes);
     }
 
     /// How many sessions, as large as those that are open are on average, take a share of the budget, so that
@@ -144,7 +163,7 @@ impl OpenSessions {
                 open.bytes = bytes;
             }
         }
-        while self.total > self.memory
+        while self.total + self.list_bytes > self.memory
             && let Some((_, oldest)) = self.uses.pop_first()
         {
             self.remove(oldest);
@@ -342,6 +361,34 @@ mod tests {
         let open = lock(&store.open);
         assert_eq!(open.total, bytes(&open.by_id[&open.ids["a"]].stored));
         drop(open);
+        drop(store);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[cfg(feature = "view")]
+    #[test]
+    fn sessions_that_are_read_stay_within_the_budget() {
+        const MEMORY: usize = 60_000;
+        let (store, path) = store("budget");
+        for at in 0..60 {
+            commit(&store, &format!("s{at}"));
+        }
+        let list = store.sessions("").unwrap();
+        assert_eq!(list.len(), 61);
+        store.set_memory(MEMORY);
+        let mut most = 0;
+        for info in &list {
+            let session = store.session(&info.name).unwrap();
+            session.history().fetch_all().unwrap();
+            let used = store.memory_used();
+            assert!(used <= MEMORY, "{}: {used}", info.name);
+            most = most.max(used);
+        }
+        assert!(most > MEMORY / 2, "{most}");
+        assert!((2..list.len()).contains(&store.open_sessions()));
+        // A smaller budget closes sessions at once.
+        store.set_memory(MEMORY / 8);
+        assert!(store.memory_used() <= MEMORY / 8);
         drop(store);
         std::fs::remove_file(path).unwrap();
     }

@@ -96,13 +96,16 @@ impl Store {
         sessions: &[(String, Session)],
         source: Option<&str>,
     ) -> Result<LogImport, Error> {
-        self.import_marked_log(sessions, source, &[])
+        let sessions = sessions
+            .iter()
+            .map(|(name, session)| (name.clone(), session));
+        self.import_marked_log(&sessions.collect::<Vec<_>>(), source, &[])
     }
 
     /// As [`Store::import_log`], with the marks of the log, one for each session, or none.
     pub(crate) fn import_marked_log(
         &self,
-        sessions: &[(String, Session)],
+        sessions: &[(String, &Session)],
         source: Option<&str>,
         marks: &[String],
     ) -> Result<LogImport, Error> {
@@ -149,7 +152,7 @@ impl Store {
     /// The sessions of the store that have one of the names, or come from the same log.
     fn candidates_of(
         &self,
-        sessions: &[(String, Session)],
+        sessions: &[(String, &Session)],
         source: Option<&str>,
     ) -> Result<Vec<LogCandidate>, Error> {
         let entries = self.core.read(|database| {
@@ -180,7 +183,7 @@ impl Store {
     /// first: each session of the log that fits it fits a shorter one with the same beginning, too.
     fn steps<'a>(
         &self,
-        sessions: &[(String, Session)],
+        sessions: &[(String, &Session)],
         candidates: &'a [LogCandidate],
         source: Option<&str>,
     ) -> Result<Vec<LogStep<'a>>, Error> {
@@ -205,7 +208,7 @@ impl Store {
     fn claim<'a>(
         &self,
         candidate: &'a LogCandidate,
-        sessions: &[(String, Session)],
+        sessions: &[(String, &Session)],
         source: Option<&str>,
         fit: LogFit,
         steps: &mut [Option<LogStep<'a>>],
@@ -453,7 +456,7 @@ fn is_within(old: &Snapshot, new: &Snapshot) -> bool {
     old.nodes().map(said).all(|node| new.contains(&node))
 }
 
-fn renames(sessions: &[(String, Session)], steps: &[LogStep<'_>]) -> Vec<(String, String)> {
+fn renames(sessions: &[(String, &Session)], steps: &[LogStep<'_>]) -> Vec<(String, String)> {
     let pairs = sessions.iter().zip(steps);
     let moved = pairs.filter_map(|((name, _), step)| {
         let from = &step.candidate?.entry.name;
@@ -464,7 +467,7 @@ fn renames(sessions: &[(String, Session)], steps: &[LogStep<'_>]) -> Vec<(String
 
 fn check_names(
     database: &mut dyn Database,
-    sessions: &[(String, Session)],
+    sessions: &[(String, &Session)],
     steps: &[LogStep<'_>],
     moved: &[(String, String)],
 ) -> Result<(), StoreError> {
@@ -495,7 +498,7 @@ fn rename(database: &mut dyn Database, moved: &[(String, String)]) -> Result<(),
 /// Keeps the marks of the log, unless a session that stays as it was has changed since it was compared.
 fn put_marks(
     database: &mut dyn Database,
-    sessions: &[(String, Session)],
+    sessions: &[(String, &Session)],
     steps: &[LogStep<'_>],
     marks: &[String],
 ) -> Result<(), StoreError> {

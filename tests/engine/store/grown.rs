@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pactql::inspect::{Prices, Usage, UsageBy};
 use pactql::logs::{
-    Format, ImportOptions, Imported, import, import_file, session_names, write_session,
+    FollowedLog, Format, ImportOptions, Imported, import, import_file, session_names, write_session,
 };
 use pactql::{Code, Context, Message, Session, Store};
 use serde_json::{Value, json};
@@ -60,6 +60,86 @@ fn sessions(log: &[u8], name: &str, reading: Reading) -> Result<Vec<(String, Ses
     Ok(names.into_iter().zip(sessions).collect())
 }
 
+/// A log in a file that is written on, and read on after each time.
+struct Follower {
+    file: std::fs::File,
+    path: PathBuf,
+    written: usize,
+    log: Option<FollowedLog>,
+}
+
+impl Follower {
+    fn new(folder: &Folder) -> Self {
+        let path = PathBuf::from(folder.file("followed.jsonl"));
+        Self {
+            file: std::fs::File::create(&path).expect("a file"),
+            path,
+            written: 0,
+            log: None,
+        }
+    }
+
+    /// Writes the log up to what it is now.
+    fn append(&mut self, log: &[u8]) {
+        std::io::Write::write_all(&mut self.file, &log[self.written..]).expect("memory");
+        self.written = log.len();
+    }
+
+    /// Writes the log up to what it is now. What is read on says what one import of the whole says. Returns whether the log is
+    /// one that is read on.
+    fn grow(&mut self, what: &str, log: &[u8]) -> bool {
+        self.append(log);
+        let options = ImportOptions::default();
+        let mut found = match &mut self.log {
+            Some(log) => log.look(&self.path),
+            None => Ok(None),
+        };
+        if matches!(found, Ok(None)) {
+            self.log = FollowedLog::open(&self.path, &options).expect("a file");
+            let Some(log) = &mut self.log else {
+                return false;
+            };
+            found = log.look(&self.path);
+        }
+        let wanted = import(log, &options);
+        let (found, wanted) = match (found, wanted) {
+            (Ok(found), Ok(wanted)) => (found.expect("it was just opened"), wanted),
+            (found, wanted) => {
+                self.log = None;
+                let (found, wanted) = (found.map(|_| ()), wanted.map(|_| ()));
+                assert!(
+                    found.is_err() && wanted.is_err(),
+                    "{what}: {found:?} {wanted:?}"
+                );
+                return true;
+            }
+        };
+        assert_eq!(found.report, wanted.report, "{what}");
+        assert_eq!(found.sessions.len(), wanted.sessions.len(), "{what}");
+        for (found, wanted) in found.sessions.iter().zip(&wanted.sessions) {
+            assert_eq!(
+                (&found.name, &found.parent, &found.location),
+                (&wanted.name, &wanted.parent, &wanted.location),
+                "{what}"
+            );
+            let mut lines = Vec::new();
+            let recording = &wanted.recording;
+            recording.write_jsonl(&mut lines, false).expect("memory");
+            let lines = String::from_utf8(lines).expect("ASCII");
+            let mut recorded = Vec::new();
+            let recording = &found.recording;
+            recording.write_jsonl(&mut recorded, false).expect("memory");
+            assert_eq!(String::from_utf8_lossy(&recorded), lines, "{what}");
+            let history = found.made().expect("it is made").history();
+            let mut made = Vec::new();
+            let working = history.working().map(|working| &**working);
+            write_session(history.committed(), working, false, &mut made).expect("memory");
+            assert_eq!(String::from_utf8_lossy(&made), lines, "{what}");
+        }
+        true
+    }
+}
+
 /// All that a store says: what `export` prints of each session, and the rows of all tables.
 fn said(store: &Store, path: &str) -> Vec<String> {
     let mut said = Vec::new();
@@ -104,6 +184,8 @@ struct Grown {
     /// How often the store was compared with one import of what was there.
     compared: usize,
     snapshots: usize,
+    /// How often what was appended was read on.
+    followed: usize,
 }
 
 /// Imports a log into one store at each cut. After 1, 4, 16 … of them, and after the last, the store is compared with one
@@ -118,9 +200,12 @@ fn grows(what: &str, log: &[u8], cuts: &[usize], readings: &[Reading]) -> Grown 
         refused: 0,
         compared: 0,
         snapshots: 0,
+        followed: 0,
     };
+    let mut follower = Follower::new(&folder);
     for (at, &end) in cuts.iter().enumerate() {
         let what = format!("{what} to byte {end} of {}", log.len());
+        grown.followed += usize::from(follower.grow(&what, &log[..end]));
         let reading = readings[at % readings.len()];
         let read = match sessions(&log[..end], "log", reading) {
             Ok(read) => read,
@@ -391,7 +476,129 @@ fn random_logs_grow() {
             let log = lines.collect::<String>();
             let cuts = cuts(log.as_bytes(), &mut rng);
             let what = format!("{name} {seed}\n{log}\n");
-            grows(&what, log.as_bytes(), &cuts, &EVERY[..2]);
+            let grown = grows(&what, log.as_bytes(), &cuts, &EVERY[..2]);
+            assert!(grown.followed > 0, "{what}");
+        }
+    }
+}
+
+/// Lines of a session of Claude Code, of pi, and of messages: questions and answers of about a kilobyte each.
+fn long_logs(lines: usize) -> [(&'static str, Vec<String>); 3] {
+    let text = |at: usize| format!("{at} {}", "words of a conversation ".repeat(40));
+    let role = |at: usize| ["user", "assistant"][at % 2];
+    let claude = (0..lines).map(|at| {
+        let parent = at.checked_sub(1).map(|at| format!("u{at}"));
+        let line = line(
+            &format!("u{at}"),
+            parent.as_deref(),
+            role(at),
+            &text(at),
+            at % 60,
+        );
+        line.trim_end().to_owned()
+    });
+    let pi = (0..lines).map(|at| {
+        let parent = at.checked_sub(1).map(|at| format!("u{at}"));
+        let content = json!([{"type": "text", "text": text(at)}]);
+        let message = json!({"role": role(at), "content": content});
+        let said = json!({"type": "message", "id": format!("u{at}"), "parentId": parent, "timestamp": time(at), "message": message});
+        said.to_string()
+    });
+    let header =
+        json!({"type": "session", "version": 3, "id": "s", "timestamp": time(0), "cwd": "/tmp"});
+    let chat = (0..lines).map(|at| json!({"role": role(at), "content": text(at)}).to_string());
+    [
+        ("claude-code", claude.collect()),
+        (
+            "pi",
+            std::iter::once(header.to_string()).chain(pi).collect(),
+        ),
+        ("openai", chat.collect()),
+    ]
+}
+
+#[test]
+fn a_log_that_grows_costs_what_is_appended() {
+    /// What is looked at again each time: the end of what was read, and the last reply, which may go on.
+    const EACH: u64 = 12 << 10;
+    for (name, lines) in long_logs(400) {
+        let folder = Folder::quick();
+        let mut follower = Follower::new(&folder);
+        let mut log = String::new();
+        for (at, line) in lines.iter().enumerate() {
+            log.push_str(line);
+            log.push('\n');
+            if at < 100 {
+                continue;
+            }
+            if at == 100 {
+                assert!(follower.grow(name, log.as_bytes()), "{name}");
+                continue;
+            }
+            follower.append(log.as_bytes());
+            let followed = follower.log.as_mut().expect("it is followed");
+            let before = followed.work();
+            let found = followed.look(&follower.path).expect("a log");
+            assert!(found.is_some(), "{name}: line {at}: it is read on");
+            let now = followed.work();
+            let (bytes, count) = (now.0 - before.0, now.1 - before.1);
+            let own = line.len() as u64 + 1;
+            assert!(
+                bytes <= 4 * own + EACH,
+                "{name}: line {at}: {bytes} bytes were read for {own}"
+            );
+            assert!(
+                count <= 8,
+                "{name}: line {at}: {count} lines were read for one"
+            );
+        }
+        assert!(follower.grow(name, log.as_bytes()), "{name}");
+    }
+}
+
+#[test]
+fn a_log_that_is_cut_off_or_replaced_is_begun_anew() {
+    for (name, lines) in long_logs(24) {
+        let text = |lines: &[String]| {
+            lines
+                .iter()
+                .map(|line| format!("{line}\n"))
+                .collect::<String>()
+        };
+        let folder = Folder::quick();
+        let whole = text(&lines);
+        let options = ImportOptions::default();
+        type Change<'c> = &'c dyn Fn(&Path);
+        let shorter = text(&lines[..12]);
+        let cut: Change<'_> = &|path| std::fs::write(path, &shorter).expect("memory");
+        // As long as it was, and more: only its end says that it is another.
+        let other = whole.replace("conversation", "konversation") + &lines[23] + "\n";
+        let rewritten: Change<'_> = &|path| std::fs::write(path, &other).expect("memory");
+        let replaced: Change<'_> = &|path| {
+            let beside = path.with_extension("new");
+            std::fs::write(&beside, &other).expect("memory");
+            std::fs::rename(&beside, path).expect("memory");
+        };
+        for (what, change) in [
+            ("cut", cut),
+            ("rewritten", rewritten),
+            ("replaced", replaced),
+        ] {
+            let path = PathBuf::from(folder.file(&format!("{name}-{what}.jsonl")));
+            std::fs::write(&path, &whole).expect("memory");
+            let mut log = FollowedLog::open(&path, &options)
+                .expect("a file")
+                .expect("a log");
+            assert!(log.look(&path).expect("a log").is_some(), "{name} {what}");
+            change(&path);
+            let again = log.look(&path).expect("a log");
+            assert!(again.is_none(), "{name} {what}: it is begun anew");
+            let mut log = FollowedLog::open(&path, &options)
+                .expect("a file")
+                .expect("a log");
+            let found = log.look(&path).expect("a log").expect("it is new");
+            let wanted = import(&std::fs::read(&path).expect("a file"), &options).expect("a log");
+            assert_eq!(found.report, wanted.report, "{name} {what}");
         }
     }
 }

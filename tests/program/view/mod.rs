@@ -2,6 +2,13 @@
 
 mod events;
 mod guard;
+// A server that is only started and stopped.
+#[allow(dead_code, unreachable_pub)]
+#[cfg(all(unix, feature = "postgres"))]
+#[path = "../../support/postgres.rs"]
+mod postgres;
+#[cfg(all(unix, feature = "postgres"))]
+mod servers;
 mod write;
 
 use serde_json::Value;
