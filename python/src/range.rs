@@ -3,6 +3,7 @@
 use crate::arrow;
 use crate::json::{self, dict};
 use crate::sequence::{Position, positions};
+use crate::session::Session;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList, PySlice};
@@ -20,6 +21,8 @@ pub(crate) struct RangeDiff {
     diff: Arc<pactql::RangeDiff>,
     /// The session's name in a store.
     name: Option<Arc<str>>,
+    /// The session, if it was asked alone: its nodes are shown with their texts.
+    of: Option<(Arc<pactql::Session>, Arc<pactql::Engine>)>,
 }
 
 impl RangeDiff {
@@ -27,7 +30,18 @@ impl RangeDiff {
         Self {
             diff: Arc::new(diff),
             name,
+            of: None,
         }
+    }
+
+    /// As one of this session.
+    pub(crate) fn with_session(
+        self,
+        session: &Arc<pactql::Session>,
+        engine: &Arc<pactql::Engine>,
+    ) -> Self {
+        let of = Some((Arc::clone(session), Arc::clone(engine)));
+        Self { of, ..self }
     }
 
     /// The pair at a position that it has.
@@ -75,6 +89,13 @@ impl RangeDiff {
     #[getter]
     fn snapshots(&self) -> Vec<SnapshotRef> {
         self.diff.snapshots.iter().map(SnapshotRef::of).collect()
+    }
+
+    /// The session that it was asked of, for what a notebook shows.
+    fn _session(&self) -> Option<Session> {
+        let (session, engine) = self.of.as_ref()?;
+        let (session, engine) = (Arc::clone(session), Arc::clone(engine));
+        Some(Session::new(session, engine, self.name.as_deref()))
     }
 
     /// Warnings about the extent of the range.

@@ -105,7 +105,8 @@ impl Session {
     ) -> PyResult<RangeDiff> {
         self.ensure_here(py)?;
         let diff = forks::shared(py, || prepared.range_with(&self.session, options));
-        Ok(RangeDiff::new(diff.or_raise(py)?, self.name.clone()))
+        let diff = RangeDiff::new(diff.or_raise(py)?, self.name.clone());
+        Ok(diff.with_session(&self.session, &self.engine))
     }
 
     /// A report of the library on some of its snapshots, of this class in Python.
@@ -233,6 +234,19 @@ impl Session {
     fn cycles(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
         self.ensure_here(py)?;
         Ok(py.detach(|| self.session.history().cycles().collect()))
+    }
+
+    /// The member `usage` of the snapshot of a cycle, as JSON.
+    fn _usage(&self, py: Python<'_>, cycle: i64) -> PyResult<Option<String>> {
+        self.ensure_here(py)?;
+        Ok(py.detach(|| {
+            let history = self.session.history();
+            let at = history.committed().index_of(cycle)?;
+            let snapshot = history.committed().get(at)?;
+            let mut members = snapshot.meta().extra.iter();
+            let usage = members.find(|(name, _)| &**name == "usage");
+            usage.map(|(_, json)| json.to_string())
+        }))
     }
 
     /// Whether there is a working state besides the committed snapshots.

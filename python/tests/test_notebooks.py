@@ -82,3 +82,19 @@ def test_texts_are_cut(text: str) -> None:
     document = {"root": {"id": "r", "children": [{"id": "^ah", "children": [{"id": "b", "content": text}]}]}}
     html = check(pactql.Session.parse(json.dumps(document)).select(".cb")._repr_html_())
     assert len(html) < 3_000
+
+
+def test_a_diff_shows_texts_and_tools() -> None:
+    def document(cycle: int, *blocks: dict[str, str]) -> str:
+        return json.dumps({"cycle": cycle, "root": {"id": "r", "children": [{"id": "^ah", "children": list(blocks)}]}})
+
+    text = "You are brief.\nYou are kind.\nYou are <b>bold</b>."
+    call = {"id": "c", "role": "assistant", "kind": "call", "content": "{}", "data_call_name": "look_up"}
+    system = {"id": "s", "role": "system", "kind": "text"}
+    lines = [document(1, {**system, "content": text}), document(2, {**system, "content": text.replace("are k", "are very k")}, call)]
+    session = pactql.Session.parse("\n".join(lines))
+    html = check(session.range("@t-1..@t0 .cb")._repr_html_())
+    assert "-You are kind." in html and "+You are very kind." in html and " You are brief." in html
+    assert "<b>look_up</b>" in html and "&lt;b&gt;bold" in html and "<b>bold" not in html
+    back = check(session.range("@t-1..@t0 .cb", content="unified")._repr_html_())
+    assert back == html

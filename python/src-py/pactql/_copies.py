@@ -9,31 +9,19 @@ from __future__ import annotations
 import copyreg
 from typing import Any
 
+from . import _pactql
 from ._html import store
-from ._pactql import (
-    Change,
-    Check,
-    Engine,
-    Explain,
-    Fit,
-    Imported,
-    Node,
-    PairDiff,
-    Prepared,
-    RangeDiff,
-    Request,
-    Selection,
-    Session,
-    SessionInfo,
-    SnapshotRef,
-    Store,
-)
+from ._pactql import Context, Node, NodeIterator, Selection, Session, Store, StoreAnswers
 from ._watch import watch
 
-_IMMUTABLE = (
-    Change, Check, Engine, Explain, Fit, Imported, Node, PairDiff, Prepared, RangeDiff, Request, Selection, Session,
-    SessionInfo, SnapshotRef,
-)  # fmt: skip
+_CHANGING = (Context, NodeIterator, Store, StoreAnswers)
+"""The public classes of the native module whose values change; those of the others do not."""
+
+
+def immutable() -> list[type]:
+    """The classes whose values are their own copies."""
+    kinds = [getattr(_pactql, name) for name in _pactql.__all__ if not name.startswith("_")]
+    return [kind for kind in kinds if isinstance(kind, type) and kind not in _CHANGING]
 
 
 def itself(self: Any) -> Any:
@@ -92,7 +80,7 @@ def _node(node: Node) -> Any:
 
 def install() -> None:
     """Has the classes of the native module copy and pickle as others do."""
-    for kind in _IMMUTABLE:
+    for kind in immutable():
         setattr(kind, "__copy__", itself)
         setattr(kind, "__deepcopy__", deep)
     setattr(Store, "watch", watch)

@@ -6,12 +6,13 @@ always gives the same text.
 
 from __future__ import annotations
 
+from difflib import unified_diff
 from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import Node, RangeDiff, Selection, Session, Store
+    from . import Change, Node, RangeDiff, Selection, Session, Store
 
 ROWS = 20
 """How many rows of a table are shown."""
@@ -21,6 +22,9 @@ NODES = 200
 
 TEXT = 120
 """How many characters of a text are shown."""
+
+LINES = 40
+"""How many lines of a diff of two texts are shown."""
 
 BAR = 160
 """The length of the longest bar, in pixels."""
@@ -124,26 +128,70 @@ def _line(node: Node) -> str:
 
 
 def range_diff(found: RangeDiff) -> str:
-    """A table of the first changes."""
+    """A table of the first changes: what came and went with its text, changed texts as a unified diff."""
     rows: list[str] = []
+    count = 0
+    session = found._session()
     for pair in found:
         place = escape(f"{pair.older.label}..{pair.newer.label}")
-        each = [("added", id, "") for id in pair.added]
-        each += [("removed", id, "") for id in pair.removed]
-        each += [("changed", change.id, _fields(change.fields, change.delta)) for change in pair.changed]
-        for what, id, fields in each:
+        count += len(pair.added) + len(pair.removed) + len(pair.changed)
+        left = ROWS - len(rows)
+        changed = pair.changed[:left]
+        ids = [change.id for change in changed]
+        newer = _nodes(session, pair.newer.cycle, [*pair.added[:left], *ids])
+        older = _nodes(session, pair.older.cycle, [*pair.removed[:left], *ids])
+        each = [("added", id, _said(newer.get(id))) for id in pair.added[:left]]
+        each += [("removed", id, _said(older.get(id))) for id in pair.removed[:left]]
+        each += [("changed", change.id, _changed(change, older, newer)) for change in changed]
+        for what, id, shown in each[:left]:
             sign, colour = _SIGNS[what]
             style = f"color:{colour};font-family:monospace"
             rows.append(
                 _cell(place, _MONO)
                 + _cell(f"{sign} {what}", style)
                 + _cell(escape(id), _MONO)
-                + _cell(fields)
+                + _cell(shown)
             )
-    note = _counted(len(rows), "change")
-    if len(rows) > ROWS:
+    note = _counted(count, "change")
+    if count > ROWS:
         note += f", the first {ROWS} are shown"
-    return _table(["snapshots", "change", "id", "fields"], rows[:ROWS], note)
+    return _table(["snapshots", "change", "id", "what"], rows, note)
+
+
+def _nodes(session: Session | None, cycle: int, ids: list[str]) -> dict[str, Node]:
+    """The nodes of a snapshot by their ids."""
+    if session is None or not ids:
+        return {}
+    return {node.id: node for node in session.select(f"@c{cycle} *[id=$ids]", ids=ids)}
+
+
+def _said(node: Node | None) -> str:
+    """The role, the kind and the tool of a node, and its text."""
+    if node is None:
+        return ""
+    tool = node.get("data_call_name")
+    words = [escape(each) for each in (node.role, node.kind) if each]
+    words += [f"<b>{escape(tool)}</b>"] if isinstance(tool, str) else []
+    text = _short(node.text)
+    return ": ".join(each for each in (" ".join(words), text) if each)
+
+
+def _changed(change: Change, older: dict[str, Node], newer: dict[str, Node]) -> str:
+    """The fields that differ; of a text, a unified diff."""
+    before, now = older.get(change.id), newer.get(change.id)
+    if before is None or now is None or before.text == now.text:
+        return _fields(change.fields, change.delta)
+    shown = _fields([name for name in change.fields if name not in ("content", "content_hash")], change.delta)
+    lines = list(unified_diff(before.text.splitlines(), now.text.splitlines(), lineterm="", n=3))[2:]
+    parts = []
+    for line in lines[:LINES]:
+        cut = line if len(line) <= TEXT * 4 else line[: TEXT * 4] + "…"
+        colour = {"+": _SIGNS["added"][1], "-": _SIGNS["removed"][1], "@": "#6e7781"}.get(line[:1])
+        style = f"{_MONO};color:{colour}" if colour else _MONO
+        parts.append(f'<div style="{style}">{escape(cut)}</div>')
+    if len(lines) > LINES:
+        parts.append(f"<div>and {_counted(len(lines) - LINES, 'line')} more</div>")
+    return shown + "".join(parts)
 
 
 def _fields(fields: list[str], delta: dict[str, tuple[Any, Any]]) -> str:

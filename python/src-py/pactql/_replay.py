@@ -73,8 +73,10 @@ def replay(
 
     Each request is what was sent then, in the form of the client's API, with `change`: members to set, such as
     ``{"model": "example-2"}``, or a function that is given the request. Earlier answers in it are those of before. The calls
-    are one session of `store` under `name` (``…/replay``), beside the one that they are from; without a store, one in
-    memory. `diff()` of what is returned says where the answers part.
+    are a fork of the session before the first of them, in `store` under `name` (``…/replay``), so that `diff` and `blame` know
+    what both begin with. A store that does not have the session gets it, too; without a store it is in memory. A session
+    that was not made of calls cannot be gone on with: then the calls are a session of their own. `diff()` of what is
+    returned says where the answers part.
 
     It costs what the calls cost: with `dry_run` nothing is sent, and the requests and their tokens are returned.
 
@@ -92,6 +94,8 @@ def replay(
     name = name or f"{session.name or 'session'}/replay"
     with tempfile.TemporaryDirectory() as folder:
         place: Any = Path(folder) / "replay.db" if store is None else store
+        url = place.url if isinstance(place, Store) else place
+        is_fork = first > 0 and _fork(url, session, first, name)
         with Recorder(place) as recorder:
             recorded: Any = record(client, recorder)
             with named(name):
@@ -100,11 +104,41 @@ def replay(
                 ]
             if not recorder.flush(60) or recorder.failures:
                 raise RuntimeError(f"the calls were sent, and not recorded: {recorder.last_error}")
-        with Store.open(place.url if isinstance(place, Store) else place, read_only=True) as opened:
+        if is_fork:
+            is_fork = _went_on(url, first, name)
+        with Store.open(url, read_only=True) as opened:
             made = Session.parse(opened[name].dumps(full=True), name=name)
     lines = session.dumps(full=True).splitlines()
-    before = Session.parse("\n".join(lines[first : last + 1]), name=session.name)
+    before = Session.parse("\n".join(lines[0 if is_fork else first : last + 1]), name=session.name)
     return Replay(calls, sent, said, made, before)
+
+
+def _fork(url: str | os.PathLike[str], session: Session, first: int, name: str) -> bool:
+    """Forks a session before one of its calls. Returns whether that was possible."""
+    original = session.name or "session"
+    with Store.open(url) as store:
+        if name in store or name == original:
+            return False
+        if original not in store:
+            store.add(original, session)
+        elif _lines(store[original], first) != _lines(session, first):
+            return False
+        store.fork(original, session[first - 1].address, name)
+    return True
+
+
+def _lines(session: Session, count: int) -> list[str]:
+    return session.dumps(full=True).splitlines()[:count]
+
+
+def _went_on(url: str | os.PathLike[str], first: int, name: str) -> bool:
+    """Whether the calls went on with the fork. If it was not made of calls, they are a session of their own, which gets the name."""
+    with Store.open(url) as store:
+        if len(store[name]) > first:
+            return True
+        del store[name]
+        store.rename(f"{name}/2", name)
+    return False
 
 
 def _index(session: Session, place: int | Snapshot) -> int:

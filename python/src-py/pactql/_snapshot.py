@@ -106,6 +106,13 @@ class Snapshot:
         return self._shown["call"].get("stop_reason")
 
     @property
+    def request_id(self) -> str | None:
+        """The provider's id of the call, if the log or the recorder has it."""
+        used = json.loads(self.session._usage(self.cycle) or "{}")
+        found = used.get("request_id")
+        return found if isinstance(found, str) else None
+
+    @property
     def latency(self) -> timedelta | None:
         """How long the call took, if the session says it."""
         took = self._shown["call"].get("latency_ms")

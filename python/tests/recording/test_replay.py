@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import openai
@@ -79,3 +80,41 @@ def test_what_cannot_be_sent_is_refused(server: Server, talk: pactql.Session, se
     with pytest.raises(ValueError, match="after `to`"):
         pactql.replay(talk, openai_client(server), from_=-1, to=0)
     assert server.requests() == []
+
+
+def test_it_is_a_fork(server: Server, path: str, talk: pactql.Session) -> None:
+    made = talk[-1].send(openai_client(server), change={"model": "other"}, store=path)
+    assert made.session is not None and len(made.session) == 2 and len(made.calls) == 1
+    with pactql.Store.open(path, read_only=True) as store:
+        [info] = store.sessions("talk/replay")
+        assert info.parent == "talk" and sorted(store) == ["talk", "talk/replay"]
+        fork = store["talk/replay"]
+        # What both begin with is the same nodes, and came when it came.
+        assert fork.select("@c1 *").ids() == talk.select("@c1 *").ids()
+        first = talk.select("@c1 .cb[role='user']").ids()[0]
+        assert fork.blame(first)["events"] == talk.blame(first)["events"]
+        assert fork[-1].request["model"] == "other" and fork[0].request == talk[0].request
+    diff = made.diff()
+    assert diff["equal"] == 1 and diff.get("parted") is not None
+    # So it is without a store.
+    made = talk[-1].send(openai_client(server), change={"model": "other"})
+    assert made.session is not None and made.diff()["equal"] == 1
+    # What was not made of calls cannot be gone on with.
+    with pactql.Store.open(path) as store:
+        with store.write("written") as context:
+            for text in ("Hello", "Hello again"):
+                context.append("user", text)
+                context.reply("Hi")
+                context.commit()
+        written = store["written"]
+    made = written[-1].send(openai_client(server), change={"model": "m"}, store=path)
+    assert made.session is not None and made.session.name == "written/replay" and len(made.session) == 1
+
+
+def test_the_providers_id_of_a_call(talk: pactql.Session) -> None:
+    ids = [snapshot.request_id for snapshot in talk]
+    assert len(ids) == 2 and all(id is None or id for id in ids)
+    line = {"type": "assistant", "uuid": "u1", "parentUuid": None, "sessionId": "s", "isSidechain": False, "requestId": "req_1",
+            "timestamp": "2026-03-02T09:00:00Z", "message": {"id": "m1", "role": "assistant", "content": [{"type": "text", "text": "Hi"}]}}
+    [logged] = pactql.import_log(json.dumps(line).encode()).sessions
+    assert [snapshot.request_id for snapshot in logged] == ["req_1"]
