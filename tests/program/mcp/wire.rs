@@ -7,9 +7,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How soon the server is gone after the end of its input or output.
-const END: Duration = Duration::from_secs(5);
-
 fn listed(client: &mut Client) -> Vec<String> {
     let tools = client.ask("tools/list", json!({}));
     let tools = tools["result"]["tools"].as_array().expect("a list").clone();
@@ -235,14 +232,14 @@ fn answers_that_nobody_reads_take_little_memory() {
     let peak = peak(server.id());
     assert!(peak < 200, "{peak} MiB");
     println!("{} MiB unread, {peak} MiB in all", settled.0);
-    let start = Instant::now();
     drop(input);
-    gone(&mut server, start);
+    gone(&mut server);
     drop(output);
 }
 
-/// Waits for the end of a server, which may take [`END`] since `start`.
-fn gone(server: &mut std::process::Child, start: Instant) {
+/// Waits for the end of a server.
+fn gone(server: &mut std::process::Child) {
+    let start = Instant::now();
     while server.try_wait().expect("a child").is_none() {
         if start.elapsed() > PATIENCE {
             let _ = server.kill();
@@ -250,14 +247,12 @@ fn gone(server: &mut std::process::Child, start: Instant) {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let took = start.elapsed();
-    assert!(took < END, "{took:?}");
 }
 
-/// The end of the input or of the output is the end within five seconds, whatever is on its way: nothing,
-/// answers that nobody reads, requests that were not taken.
+/// The end of the input or of the output is the end, whatever is on its way: nothing, answers that nobody
+/// reads, requests that were not taken.
 #[test]
-fn the_server_ends_soon_after_its_input_or_output() {
+fn the_server_ends_after_its_input_or_output() {
     if crate::cases::left_to_ci() {
         return;
     }
@@ -288,21 +283,20 @@ fn the_server_ends_soon_after_its_input_or_output() {
             }
         });
         std::thread::sleep(Duration::from_millis(500));
-        let start = Instant::now();
         if closes_output {
             let input = writer.join().expect("the writer ends");
             drop(output);
-            gone(&mut server, start);
+            gone(&mut server);
             drop(input);
         } else if requests < 1000 {
             drop(writer.join().expect("the writer ends"));
-            gone(&mut server, Instant::now());
+            gone(&mut server);
             drop(output);
         } else {
             // The pipe is full, and so is the server: it takes no more requests until answers are read.
             assert!(!writer.is_finished());
             drop(output);
-            gone(&mut server, start);
+            gone(&mut server);
             drop(writer.join().expect("the writer ends"));
         }
     }
