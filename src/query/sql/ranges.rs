@@ -16,7 +16,8 @@ pub(super) fn changes(
     with: &mut CommonTables,
 ) -> SelectQuery {
     with.add("pairs", pairs(query.controls.mode));
-    with.add_union("changes", vec![newer(listed), removed(listed)]);
+    with.add_union("sides", sides());
+    with.add("changes", unlike_rows(listed));
     end(tables, "d.ord")
 }
 
@@ -48,38 +49,28 @@ fn pairs(mode: RangeAnswer) -> SelectQuery {
     }
 }
 
-/// The rows of the newer lists that the older ones do not have, or have otherwise.
-fn newer(listed: &str) -> SelectQuery {
-    let differs = |column: &str| unlike(&format!("m.{column}"), &format!("o.{column}"));
-    let kind = "case when o.id is null then 'added' else 'changed' end as change";
-    let missing = "o.id is null".to_owned();
+/// Each pair twice, once for either of its snapshots.
+fn sides() -> Vec<SelectQuery> {
+    let side = |end: &str| {
+        SelectQuery::new(format!("session_id, newer, older, {end} as seq")).from("pairs")
+    };
+    vec![side("newer"), side("older")]
+}
+
+/// The rows of the two lists of a pair by their nodes: in one of the lists, or in both and otherwise. The lists
+/// are read in one place, since SQLite writes them out wherever they are named.
+fn unlike_rows(listed: &str) -> SelectQuery {
+    let differs =
+        |column: &str| format!("count(m.{column}) = 1 or min(m.{column}) <> max(m.{column})");
     let differences = ["version", "parent", "ttl"].map(differs);
-    SelectQuery::new(format!(
-        "p.session_id, p.newer, p.older, {kind}, m.id, m.ord"
-    ))
-    .from("pairs p")
-    .from(format!("join {}", at(listed, "m", "newer")))
-    .from(format!(
-        "left join {} and o.id = m.id",
-        at(listed, "o", "older")
-    ))
-    .only(any([missing].into_iter().chain(differences)))
-}
-
-/// The rows of the older lists that the newer ones do not have.
-fn removed(listed: &str) -> SelectQuery {
-    SelectQuery::new("p.session_id, p.newer, p.older, 'removed' as change, o.id, o.ord")
-        .from("pairs p")
-        .from(format!("join {}", at(listed, "o", "older")))
-        .from(format!(
-            "left join {} and m.id = o.id",
-            at(listed, "m", "newer")
-        ))
-        .only("m.id is null")
-}
-
-fn at(listed: &str, alias: &str, end: &str) -> String {
-    format!("{listed} {alias} on {alias}.session_id = p.session_id and {alias}.seq = p.{end}")
+    SelectQuery::new("p.session_id, p.newer, p.older")
+        .and("case when count(*) = 2 then 'changed' when max(p.seq) = p.newer then 'added' else 'removed' end as change")
+        .and("m.id")
+        .and("coalesce(max(case when p.seq = p.newer then m.ord end), max(m.ord)) as ord")
+        .from("sides p")
+        .from(format!("join {listed} m on m.session_id = p.session_id and m.seq = p.seq"))
+        .end("group by p.session_id, p.newer, p.older, m.id")
+        .end(format!("having {}", any(["count(*) = 1".to_owned()].into_iter().chain(differences))))
 }
 
 /// As [`changes`] between neighbours, of units that are queried once each: only where the version of a unit

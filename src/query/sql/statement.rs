@@ -216,7 +216,7 @@ fn build(
     };
     if dialect == Dialect::Sqlite && with.tables(&end) > TABLES {
         return Err(Refused::whole(
-            "a union of this many groups",
+            "a selector of this many groups and steps",
             "a statement joins at most 1,000 tables there",
         ));
     }

@@ -180,7 +180,9 @@ impl CommonTables {
             let tables = words
                 .windows(2)
                 .filter(|pair| ["from", "join"].contains(&pair[0]));
-            let tables = tables.map(|pair| 1 + known.get(pair[1]).copied().unwrap_or(0));
+            // A name may end an inner `select`.
+            let tables = tables.map(|pair| pair[1].trim_end_matches(')'));
+            let tables = tables.map(|name| 1 + known.get(name).copied().unwrap_or(0));
             tables.fold(0, usize::saturating_add)
         };
         for (name, selects) in &self.all {

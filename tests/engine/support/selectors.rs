@@ -26,11 +26,15 @@ fn make(rng: &mut Rng, session: &Session, edition: Edition, conditions: u64) -> 
     let mut trees: Vec<&Tree> = session.committed.iter().collect();
     trees.extend(&session.working);
     let tree = *rng.pick(&trees);
+    // Some selectors have picks and depths in most steps, so that they meet.
+    let (picks, depths) = *rng.pick(&[(12, 6), (12, 6), (12, 40), (45, 40)]);
     let mut maker = Maker {
         rng,
         tree,
         edition,
         conditions,
+        picks,
+        depths,
         level: 0,
     };
     let body = if edition != Edition::V01 && maker.rng.chance(30) {
@@ -105,6 +109,10 @@ struct Maker<'a> {
     edition: Edition,
     /// In how many of a hundred steps there is a condition.
     conditions: u64,
+    /// In how many of a hundred steps there is a pick.
+    picks: u64,
+    /// In how many of a hundred steps below a turn there are depths.
+    depths: u64,
     /// How deep the present step is in conditions.
     level: u64,
 }
@@ -352,14 +360,18 @@ impl Maker<'_> {
         }
         if let Some(depth) = n.depth
             && (later || depth > 0)
-            && self.rng.chance(if n.class == Class::Turn { 30 } else { 6 })
+            && self.rng.chance(if n.class == Class::Turn {
+                30
+            } else {
+                self.depths
+            })
         {
             pseudos.push(Pseudo::Depth(self.depths(depth)));
         }
         if self.rng.chance(8) {
             pseudos.push(Pseudo::Offset(sign(n.offset)));
         }
-        if self.rng.chance(12) {
+        if self.rng.chance(self.picks) {
             pseudos.push(self.pick_pseudo());
             // Pseudo-classes after a pick narrow what was picked.
             if self.rng.chance(15) {
