@@ -311,3 +311,27 @@ fn the_canonical_text_means_the_same() {
         });
     }
 }
+
+/// A turn under `^sys` has the depth of it, but is no place of its own: found by its id it was one.
+#[test]
+fn a_turn_in_a_region_is_not_at_its_depth() {
+    let line = r#"{"root":{"id":"r","children":[{"id":"s","nodeType":"^sys","children":[
+        {"id":"t","nodeType":"mt","children":[{"id":"b","nodeType":"cb"}]}]},
+        {"id":"q","nodeType":"^seq","children":[{"id":"u","nodeType":"mt"}]}]}}"#;
+    let sample = Sample::of(vec![line.replace('\n', "")]);
+    let session = Session::from_slice(sample.text().as_bytes()).unwrap();
+    let engine = Engine::new(Edition::Canonical);
+    let expected: &[(&str, &[&str])] = &[
+        ("depth(-1)[id='t']", &[]),
+        ("depth(-1)[id='s']", &["s"]),
+        ("depth(1)[id='u']", &["u"]),
+        ("depth(-1) .mt[id='t']", &["t"]),
+    ];
+    for (text, ids) in expected {
+        let text = format!("@t0 {text}");
+        let sel = crate::support::parse::parse(&text, Edition::Canonical);
+        let walked = eval::ids(&sample.session, Edition::Canonical, &sel).unwrap();
+        assert_eq!(&walked, ids, "{text}");
+        assert_eq!(engine.ids(&session, &text), Ok(walked), "{text}");
+    }
+}

@@ -432,7 +432,8 @@ fn is_anchor(snapshot: &Snapshot, row: u32) -> bool {
     let node = snapshot.node(row);
     match node.class() {
         NodeClass::Sys | NodeClass::Head => true,
-        NodeClass::Turn => snapshot.depth(row).is_some() && node.level() == 2,
+        // Turns under `^sys` and `^ah` have the depths of these.
+        NodeClass::Turn => snapshot.depth(row) >= Some(1) && node.level() == 2,
         _ => false,
     }
 }

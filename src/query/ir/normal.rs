@@ -7,8 +7,8 @@
 //! 3. `order` sorts tests and list values and drops repetitions. It runs after `types`, which adds
 //!    and removes tests.
 //! 4. `contradictions` drops groups that no node can match. It compares neighbours in the order.
-//! 5. `groups` sorts the groups of a union, merges equal ones, and clears the rest of a selector
-//!    that matches nothing.
+//! 5. `groups` sorts the groups of a union, merges equal ones, puts the tags that filter a search for tags
+//!    into it, and clears the rest of a selector that matches nothing.
 //!
 //! Every pass is idempotent; test builds assert that.
 
@@ -98,16 +98,6 @@ fn each_step(query: &mut SelectorQuery, mut change: impl FnMut(&mut NodeStep)) {
 // ---- order ---------------------------------------------------------------------------------
 
 fn sort_tests(query: &mut SelectorQuery, _: &[Span], _: &mut Vec<Warning>) {
-    // A search for tags has those that filter it, too: `{tag=a} +b` is `+a +b`.
-    let is_tag = |test: &Test| test.attr().is_some_and(|attr| attr.tag().is_some());
-    if query.search().is_some_and(|tests| tests.iter().all(is_tag))
-        && let [chain] = &mut *query.chains
-        && let [(_, QueryStep::Node(step))] = &mut *chain.steps
-    {
-        let tags = query.filters.iter().filter(|test| is_tag(test));
-        step.tests.extend(tags.cloned());
-        query.filters.retain(|test| !is_tag(test));
-    }
     each_tests(query, |tests, tail| {
         sort(tests);
         // After the sort, so that the one that stays does not depend on how the tests were written.
@@ -164,6 +154,7 @@ fn groups(query: &mut SelectorQuery, _: &[Span], _: &mut Vec<Warning>) {
         query.chains.sort();
         query.chains.dedup();
     }
+    join_tags(query);
     if query.chains.is_empty() {
         query.filters.clear();
         // The mode still decides what a range returns.
@@ -171,5 +162,19 @@ fn groups(query: &mut SelectorQuery, _: &[Span], _: &mut Vec<Warning>) {
             mode: query.controls.mode,
             ..Controls::default()
         };
+    }
+}
+
+/// A search for tags has those that filter it, too: `{tag=a} +b` is `+a +b`. It may be what is left of a union.
+fn join_tags(query: &mut SelectorQuery) {
+    let is_tag = |test: &Test| test.attr().is_some_and(|attr| attr.tag().is_some());
+    if query.search().is_some_and(|tests| tests.iter().all(is_tag))
+        && let [chain] = &mut *query.chains
+        && let [(_, QueryStep::Node(step))] = &mut *chain.steps
+    {
+        let tags = query.filters.iter().filter(|test| is_tag(test));
+        step.tests.extend(tags.cloned());
+        sort(&mut step.tests);
+        query.filters.retain(|test| !is_tag(test));
     }
 }
