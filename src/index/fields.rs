@@ -58,13 +58,31 @@ impl<'a> Attribute<'a> {
         !self.values.is_empty()
     }
 
+    /// Whether there are lists by value, all of texts.
+    pub fn has_only_texts(self) -> bool {
+        // Sorted, values of one type are next to each other.
+        let ends = [self.values.first(), self.values.last()];
+        let is_text = |value: &ValuePosting| self.stored(value).is_text();
+        ends.into_iter().all(|end| end.is_some_and(is_text))
+    }
+
+    /// The rows of a text, if it has a list. Logarithmic in the values.
+    pub fn rows_of(self, text: &str) -> Option<&'a Posting> {
+        let wanted = JsonValue::Text(text);
+        let found = self
+            .values
+            .binary_search_by(|value| self.stored(value).cmp(&wanted));
+        found.ok().map(|at| &self.values[at].rows)
+    }
+
+    fn stored(self, value: &'a ValuePosting) -> JsonValue<'a> {
+        JsonValue::stored(self.records.get(value.place))
+    }
+
     /// The distinct values, sorted, and the rows of each, if there are lists by value.
     pub fn values(self) -> impl Iterator<Item = (JsonValue<'a>, &'a Posting)> + Clone {
         let values = self.values.iter();
-        values.map(move |value| {
-            let stored = self.records.get(value.place);
-            (JsonValue::stored(stored), &value.rows)
-        })
+        values.map(move |value| (self.stored(value), &value.rows))
     }
 }
 

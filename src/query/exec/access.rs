@@ -190,12 +190,7 @@ impl<'a> TestAccess<'a> {
             },
             (Attr::Content, Compare::Value(test)) => Self::Content(test),
             (Attr::Custom(name), Compare::Value(test)) => {
-                let text = test.only();
-                Self::of_field(name, segment, condition, |value| match (text, value) {
-                    // One text is the frequent case.
-                    (Some(text), JsonValue::Text(own)) => own == text,
-                    _ => test.holds(&scalar(value)),
-                })
+                Self::of_custom(name, segment, condition, test)
             }
             (Attr::Cadence, Compare::Number(set)) => {
                 Self::of_field(CADENCE.name, segment, condition, |value| {
@@ -229,6 +224,22 @@ impl<'a> TestAccess<'a> {
             Self::Observed(access, _) => access.within(segment),
             _ => None,
         }
+    }
+
+    fn of_custom(
+        name: &str,
+        segment: &'a Segment,
+        condition: &'a AttrCondition,
+        test: &ValueTest,
+    ) -> Self {
+        // One text among texts is the frequent case.
+        if let Some(text) = test.only()
+            && let Some(field) = segment.custom_attribute(name)
+            && field.has_only_texts()
+        {
+            return field.rows_of(text).map_or(Self::Never, Self::Posting);
+        }
+        Self::of_field(name, segment, condition, |value| test.holds(&scalar(value)))
     }
 
     /// A custom attribute: by the posting lists of its values if it has few.
