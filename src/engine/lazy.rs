@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::prepared::Prepared;
 use super::selection::{RowSource, Selection};
+use super::statement::BoundSelector;
 use crate::history::{
     History, LoadFailure, Lookup, Moment, Position, RangeOptions, SnapshotPart, SnapshotRange,
     Union, capped,
@@ -40,7 +41,7 @@ impl Prepared {
     #[inline(never)]
     pub(crate) fn rows_of_archive(
         &self,
-        bound: &Arc<Bound>,
+        bound: &Arc<BoundSelector>,
         history: Moment,
         options: &RangeOptions,
         trace: &mut Trace,
@@ -49,7 +50,6 @@ impl Prepared {
         let lookup = self.resolve(&history)?;
         let history = history.into_history();
         let moment = || Moment::from(Arc::clone(&history));
-        let statement = self.statement();
         let selection = match lookup {
             Lookup::One(position) => {
                 let part = part_of(bound).filter(|_| !history.has(position));
@@ -63,9 +63,9 @@ impl Prepared {
                 match seen {
                     Some(seen) => {
                         let seen = Moment::from(Arc::new(seen));
-                        Selection::lazy(statement, bound, seen, RowSource::One(position))
+                        Selection::lazy(bound, seen, RowSource::One(position))
                     }
-                    None => Selection::one(statement, bound, moment(), position, trace),
+                    None => Selection::one(bound, moment(), position, trace),
                 }
             }
             Lookup::All => {
@@ -73,7 +73,7 @@ impl Prepared {
                     .fetch_range(0..history.committed().len())
                     .map_err(failed)?;
                 let all = RowSource::Union(Union::all(&history));
-                Selection::lazy(statement, bound, moment(), all)
+                Selection::lazy(bound, moment(), all)
             }
             Lookup::Range(span) => {
                 let (read, _) = capped(span, options);

@@ -74,7 +74,7 @@ impl Engine {
         {
             prepared.fetch(&history, &Lookup::All)?;
         }
-        diff(&history, a, b, bound.map(|bound| &**bound), options)
+        diff(&history, a, b, bound.map(|bound| &***bound), options)
             .map_err(|(at, error)| unresolved(at, error))
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::statement::BoundSelector;
 use crate::history::Moment;
 use crate::index::NodeRef;
 use crate::query::exec::{Counters, InsideRows, ResultTail, RunInput};
@@ -12,7 +13,7 @@ pub(super) enum Op {
     Skip(usize),
     Limit(usize),
     /// Keeps rows that are, or are inside, a match.
-    Filter(Arc<Bound>),
+    Filter(Arc<BoundSelector>),
 }
 
 pub(super) struct Pipeline<'a> {

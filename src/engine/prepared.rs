@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::answer::Answer;
 use super::pipeline::Op;
 use super::selection::{RowSource, Selection};
-use super::statement::CompiledSelector;
+use super::statement::{BoundSelector, CompiledSelector};
 use crate::advice::EmptyReason;
 use crate::history::{
     History, Lookup, Moment, RangeDiff, RangeOptions, Session, SnapshotRange, Union, Unresolved,
@@ -41,24 +41,37 @@ const RANGE_HELP: &str =
 #[derive(Clone, Debug)]
 pub struct Prepared {
     statement: Arc<CompiledSelector>,
-    bound: Option<Arc<Bound>>,
+    bound: Option<Arc<BoundSelector>>,
 }
 
 impl Prepared {
     pub(super) fn new(statement: CompiledSelector) -> Result<Self, Error> {
         let statement = Arc::new(statement);
-        let mut bound = None;
-        if statement.params.is_empty() {
-            bound = Some(Arc::new(statement.bind(&[])?));
+        if !statement.params.is_empty() {
+            let bound = None;
+            return Ok(Self { statement, bound });
         }
-        Ok(Self { statement, bound })
+        let bound = statement.bind(&[])?;
+        Ok(Self::with(&statement, bound))
+    }
+
+    fn with(statement: &Arc<CompiledSelector>, bound: Bound) -> Self {
+        let statement = Arc::clone(statement);
+        let selector = BoundSelector {
+            statement: Arc::clone(&statement),
+            bound,
+        };
+        Self {
+            statement,
+            bound: Some(Arc::new(selector)),
+        }
     }
 
     pub(super) fn statement(&self) -> &Arc<CompiledSelector> {
         &self.statement
     }
 
-    pub(crate) fn bound(&self) -> Option<&Arc<Bound>> {
+    pub(crate) fn bound(&self) -> Option<&Arc<BoundSelector>> {
         self.bound.as_ref()
     }
 
@@ -69,10 +82,7 @@ impl Prepared {
 
     /// A copy whose tests count what they read.
     pub(super) fn observed(&self) -> Result<Self, Error> {
-        Ok(Self {
-            statement: Arc::clone(&self.statement),
-            bound: Some(Arc::new(self.ready()?.observed())),
-        })
+        Ok(Self::with(&self.statement, self.ready()?.observed()))
     }
 
     /// The normalized form.
@@ -149,10 +159,7 @@ impl Prepared {
                     .map_err(|error| statement.error(error))?;
             }
         }
-        Ok(Self {
-            statement: Arc::clone(statement),
-            bound: Some(Arc::new(bound)),
-        })
+        Ok(Self::with(statement, bound))
     }
 
     /// Runs the selector over a session. [`Prepared::rows`] and [`Prepared::range`] save the match
@@ -274,12 +281,11 @@ impl Prepared {
         let lookup = history
             .resolve(self.statement.query.time)
             .map_err(|error| self.unresolved(error))?;
-        let statement = &self.statement;
         match lookup {
-            Lookup::One(position) => Ok(Selection::one(statement, bound, history, position, trace)),
+            Lookup::One(position) => Ok(Selection::one(bound, history, position, trace)),
             Lookup::All => {
                 let all = RowSource::Union(Union::all(&history));
-                Ok(Selection::lazy(statement, bound, history, all))
+                Ok(Selection::lazy(bound, history, all))
             }
             Lookup::Range(span) => Ok(self.union(bound, history, span, options)),
         }
@@ -287,7 +293,7 @@ impl Prepared {
 
     pub(crate) fn union(
         &self,
-        bound: &Arc<Bound>,
+        bound: &Arc<BoundSelector>,
         history: Moment,
         span: SnapshotRange,
         options: &RangeOptions,
@@ -300,7 +306,7 @@ impl Prepared {
         warnings.extend(extent.map(Warning::new));
         let latest = self.statement.query.controls.mode == RangeAnswer::Latest;
         let union = RowSource::Union(Union::new(span, latest));
-        Selection::lazy(&self.statement, bound, history, union).with_warnings(warnings)
+        Selection::lazy(bound, history, union).with_warnings(warnings)
     }
 
     pub(crate) fn diffs_at(
@@ -331,7 +337,7 @@ impl Prepared {
     }
 
     #[inline]
-    pub(crate) fn ready(&self) -> Result<&Arc<Bound>, Error> {
+    pub(crate) fn ready(&self) -> Result<&Arc<BoundSelector>, Error> {
         self.bound.as_ref().ok_or_else(|| self.unbound())
     }
 

@@ -12,12 +12,11 @@ use smallvec::SmallVec;
 use super::node::Node;
 use super::nodes::{Ids, Nodes};
 use super::pipeline::{Op, Pipeline};
-use super::statement::CompiledSelector;
+use super::statement::BoundSelector;
 use crate::advice::{EmptyReason, Nothing};
 use crate::history::{LoadFailure, Moment, Position, Union, run_union};
 use crate::index::{Bits, Snapshot, mask};
 use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, count, is_local, run, run_while};
-use crate::query::plan::Bound;
 use crate::support::diag::{Error, Warning};
 
 /// Nodes of immutable snapshots, in result order. Nothing is copied; rows are found when first
@@ -52,7 +51,7 @@ struct KnownRows {
     rows: MatchedRows,
     counters: Counters,
     /// What found no row, if none was found: for saying why.
-    nothing: Option<(Arc<CompiledSelector>, Arc<Bound>)>,
+    nothing: Option<Arc<BoundSelector>>,
 }
 
 #[derive(Clone, Debug)]
@@ -91,9 +90,8 @@ pub enum SelectionAddress {
 #[derive(Clone, Debug)]
 struct Recipe {
     history: Moment,
-    statement: Arc<CompiledSelector>,
     target: RowSource,
-    bound: Arc<Bound>,
+    bound: Arc<BoundSelector>,
     ops: Vec<Op>,
     /// The rows, and the work of the run that found them.
     found: OnceLock<(FoundRows, Counters)>,
@@ -116,15 +114,9 @@ impl FoundRows {
 }
 
 impl Recipe {
-    fn new(
-        statement: &Arc<CompiledSelector>,
-        bound: &Arc<Bound>,
-        history: Moment,
-        target: RowSource,
-    ) -> Self {
+    fn new(bound: &Arc<BoundSelector>, history: Moment, target: RowSource) -> Self {
         Self {
             history,
-            statement: Arc::clone(statement),
             target,
             bound: Arc::clone(bound),
             ops: Vec::new(),
@@ -154,7 +146,7 @@ impl Recipe {
     }
 
     fn find(&self, trace: &mut Trace) -> FoundRows {
-        let (bound, history) = (&*self.bound, &*self.history);
+        let (bound, history) = (&**self.bound, &*self.history);
         let snapshot = self.snapshot();
         if let (Some(snapshot), []) = (snapshot, &*self.ops) {
             return FoundRows::One(run(bound, RunInput::new(snapshot, history), trace));
@@ -284,8 +276,7 @@ impl Selection {
     /// The rows of one snapshot: found at once, recorded in `trace`, if the plan is local.
     #[inline]
     pub(super) fn one(
-        statement: &Arc<CompiledSelector>,
-        bound: &Arc<Bound>,
+        bound: &Arc<BoundSelector>,
         history: Moment,
         position: Position,
         trace: &mut Trace,
@@ -294,11 +285,10 @@ impl Selection {
             .get(position)
             .filter(|snapshot| is_local(bound, snapshot))
         else {
-            return Self::lazy(statement, bound, history, RowSource::One(position));
+            return Self::lazy(bound, history, RowSource::One(position));
         };
         let rows = run(bound, RunInput::new(snapshot, &*history), trace);
-        let nothing = || (Arc::clone(statement), Arc::clone(bound));
-        let nothing = rows.is_empty().then(nothing);
+        let nothing = rows.is_empty().then(|| Arc::clone(bound));
         Self {
             kind: SelectionRows::KnownRows(KnownRows {
                 history,
@@ -307,19 +297,14 @@ impl Selection {
                 counters: trace.counters,
                 nothing,
             }),
-            warnings: statement.warnings.clone(),
+            warnings: bound.statement.warnings.clone(),
         }
     }
 
-    pub(super) fn lazy(
-        statement: &Arc<CompiledSelector>,
-        bound: &Arc<Bound>,
-        history: Moment,
-        target: RowSource,
-    ) -> Self {
+    pub(super) fn lazy(bound: &Arc<BoundSelector>, history: Moment, target: RowSource) -> Self {
         Self {
-            kind: SelectionRows::Recipe(Recipe::new(statement, bound, history, target)),
-            warnings: statement.warnings.clone(),
+            kind: SelectionRows::Recipe(Recipe::new(bound, history, target)),
+            warnings: bound.statement.warnings.clone(),
         }
     }
 
@@ -329,9 +314,9 @@ impl Selection {
             SelectionRows::Recipe(recipe) => return Some(Cow::Borrowed(recipe)),
             SelectionRows::KnownRows(known) => known,
         };
-        let (statement, bound) = known.nothing.as_ref()?;
+        let bound = known.nothing.as_ref()?;
         let source = RowSource::One(known.position);
-        let recipe = Recipe::new(statement, bound, known.history.clone(), source);
+        let recipe = Recipe::new(bound, known.history.clone(), source);
         Some(Cow::Owned(recipe))
     }
 
@@ -427,9 +412,9 @@ impl Selection {
         let one = only.and_then(|position| history.get(position));
         let read = one.into_iter().chain(many.into_iter().flatten());
         let nothing = Nothing {
-            query: &recipe.statement.query,
+            query: &recipe.bound.statement.query,
             bound: &recipe.bound,
-            edition: recipe.statement.edition,
+            edition: recipe.bound.statement.edition,
             history,
             read: read.map(|snapshot| &**snapshot).collect(),
             only,

@@ -1,6 +1,6 @@
-//! A compiled selector, before its parameters have values.
+//! A compiled selector, before and after its parameters have values.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use crate::query::ir::{Edition, InsertionPoint, Lowered, SelectorQuery};
@@ -9,7 +9,7 @@ use crate::support::diag::{Diagnostic, Error, Warning};
 
 /// A compiled selector. The values of the plan's slots are in the query.
 #[derive(Debug)]
-pub(super) struct CompiledSelector {
+pub(crate) struct CompiledSelector {
     pub(super) text: Arc<str>,
     pub(super) query: SelectorQuery,
     /// The names of its parameters, sorted.
@@ -21,6 +21,22 @@ pub(super) struct CompiledSelector {
     pub(super) time: Option<Range<usize>>,
     /// Where among the children of its nodes, if it is the place of a mutation.
     pub(super) insertion: InsertionPoint,
+}
+
+/// A compiled selector and its plan for some values. In one, as an answer that runs later holds both.
+#[derive(Debug)]
+pub(crate) struct BoundSelector {
+    pub(super) statement: Arc<CompiledSelector>,
+    pub(super) bound: Bound,
+}
+
+impl Deref for BoundSelector {
+    type Target = Bound;
+
+    #[inline]
+    fn deref(&self) -> &Bound {
+        &self.bound
+    }
 }
 
 impl CompiledSelector {
