@@ -21,7 +21,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How much of what was read last is compared, to see whether the log was written anew.
+/// How much of what was read last is compared, to see whether the log was rewritten.
 const TAIL: u64 = 4096;
 
 /// A log of lines that is read on as it grows.
@@ -113,7 +113,7 @@ impl FollowedLog {
     }
 
     /// Reads what was appended, and says what the whole log says. The sessions are made, and one that is as it was is the same
-    /// value ([`ImportedSession::shared`](super::ImportedSession::shared)). `None` if it is to be opened again: it was written anew or
+    /// value ([`ImportedSession::shared`](super::ImportedSession::shared)). `None` if it is to be opened again: it was rewritten or
     /// replaced, or is another log than its first lines said. After an error, too, it has to be opened again.
     ///
     /// # Errors

@@ -191,7 +191,7 @@ fn parameters_of_conditions_are_the_texts_they_are_bound_to() {
         Ok(())
     });
     if !random::is_single() {
-        assert!(bound.get() > 3 && found.get() > 0, "{bound:?} {found:?}");
+        assert!(bound.get() > 0 && found.get() > 0, "{bound:?} {found:?}");
     }
 }
 

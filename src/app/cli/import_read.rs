@@ -12,6 +12,7 @@ use super::sessions::{open_store, runs};
 use super::words::quoted;
 use crate::app::present::folders::LogSource;
 use crate::app::present::followed::FollowedLogs;
+use crate::app::present::followed::begins_as_session;
 use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
@@ -713,9 +714,7 @@ impl Importing<'_> {
                 Err(Failure::plain(Exit::Input, message)
                     .with_help(format!("pactql select {} \"*\"", quoted(file))))
             }
-            Err(failure) if self.is_into_store() && opened::begins_as_session(&bytes) => {
-                Err(failure)
-            }
+            Err(failure) if self.is_into_store() && begins_as_session(&bytes) => Err(failure),
             Err(_) => Err(refused(file, &bytes, error)),
         }
     }

@@ -3,7 +3,6 @@
 //! What is not read line by line, such as a log that is one document, is left to [`super::sessions`], which reads it as a whole.
 //! This file must not know why logs are followed.
 
-use super::sessions::begins_as_session;
 use crate::logs::{Fate, FollowedLog, ImportOptions, Imported, LogBytes, LogError};
 use crate::tree::Limits;
 use std::fs::File;
@@ -90,7 +89,7 @@ impl FollowedLogs {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// A log is taken while it is read: one whose reading fails or is cancelled is begun anew.
+    /// A log is taken while it is read: one whose reading fails or is cancelled is opened again.
     fn take(&self, path: &Path) -> Option<FollowedLog> {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         let at = logs.iter().position(|one| one.path == path)?;
@@ -117,4 +116,13 @@ fn open(path: &Path, options: &ImportOptions) -> Option<FollowedLog> {
         return None;
     }
     FollowedLog::open(path, options).ok()?
+}
+
+/// Whether a text begins as a session: its first line has a tree.
+pub(crate) fn begins_as_session(bytes: &[u8]) -> bool {
+    let line = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    line.windows(6).any(|part| part == b"\"root\"")
 }

@@ -96,7 +96,7 @@ impl KnownLogs {
         })
     }
 
-    /// As [`KnownLogs::of`], where `read` returns the sessions of a log that is not known. It is told whether the log is one
+    /// As [`KnownLogs::of`], where `read` returns the sessions of a log that is not known. The argument says whether the log is one
     /// that was written just now.
     pub(crate) fn of_read(
         &mut self,

@@ -1,7 +1,7 @@
 //! Sessions by path, and snapshots by address.
 
 use super::failure::{Exit, Failure};
-use super::followed::FollowedLogs;
+use super::followed::{FollowedLogs, begins_as_session};
 use crate::engine::Engine;
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
@@ -131,15 +131,6 @@ pub(crate) fn in_folder(
 pub(crate) fn is_document(file: &Path, limits: Limits) -> bool {
     let is = |bytes: Vec<u8>| begins_as_session(&bytes) || read_slice(&bytes).is_ok();
     read_file(file, limits).is_ok_and(is)
-}
-
-/// Whether a text begins as a session: its first line has a tree.
-pub(crate) fn begins_as_session(bytes: &[u8]) -> bool {
-    let line = bytes
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    line.windows(6).any(|part| part == b"\"root\"")
 }
 
 /// The bytes of a file; `None` of anything else.

@@ -407,7 +407,7 @@ impl Places {
 
     /// The rows of each log.
     fn rows(&self, logs: &[LogSource]) -> Vec<Vec<Value>> {
-        // What is opened is read on; to list a log that nobody opened and nobody writes leaves nothing behind.
+        // An opened log is followed; listing a log that is not open and does not grow keeps nothing in memory.
         let read = |file: &LogSource, is_written: bool| {
             if is_written || self.kept.peek(&PathBuf::from(&file.path)).is_some() {
                 self.in_log(file)

@@ -33,13 +33,13 @@ impl BranchLine {
     }
 }
 
-/// What was told of the paths of a log, the state of whose teller is a `T`, so that a log that has grown is told on from there
+/// What was read of the paths of a log, with a reader of one path as a `T`, so that a log that has grown is read on from there
 /// and not from its first line. Copies of a reader share it.
-pub(super) type ToldPaths<T> = Arc<Mutex<Vec<ToldPath<T>>>>;
+pub(super) type ReadPaths<T> = Arc<Mutex<Vec<ReadPath<T>>>>;
 
-pub(super) struct ToldPath<T> {
+pub(super) struct ReadPath<T> {
     lines: Vec<usize>,
-    /// Which of the lines were told on a path before this one, and so are counted there.
+    /// Which of the lines were read on a path before this one, and so are counted there.
     repeated: Vec<bool>,
     name: Option<String>,
     meta: Vec<LogField>,
@@ -49,23 +49,23 @@ pub(super) struct ToldPath<T> {
     cycles: Vec<usize>,
 }
 
-/// A path before one of its lines. What is before it is not told again if the path is longer next time.
+/// A path before one of its lines. What is before it is not read again if the path is longer next time.
 #[derive(Clone)]
 pub(super) struct PathMark<T> {
-    /// How many lines of the path are told.
+    /// How many lines of the path were read.
     pub(super) at: usize,
-    pub(super) teller: T,
+    pub(super) reader: T,
     /// The number of cycles after each of them.
     pub(super) cycles: Vec<usize>,
     session: SessionMark,
     report: ImportReport,
 }
 
-/// From where a path is told, and how far the next telling can rely on it.
+/// From where a path is read, and how far the next reading can rely on it.
 pub(super) struct PathMarks<T> {
     pub(super) before: Option<PathMark<T>>,
     pub(super) after: Option<PathMark<T>>,
-    /// Whether there may be another telling.
+    /// Whether there may be another reading.
     pub(super) is_kept: bool,
 }
 
@@ -73,7 +73,7 @@ impl<T: Clone> PathMarks<T> {
     /// Marks the path after `cycles.len()` of its lines.
     pub(super) fn mark(
         &mut self,
-        teller: &T,
+        reader: &T,
         session: SessionId,
         cycles: &[usize],
         out: &mut Output,
@@ -83,7 +83,7 @@ impl<T: Clone> PathMarks<T> {
         }
         self.after = out.mark(session).map(|session| PathMark {
             at: cycles.len(),
-            teller: teller.clone(),
+            reader: reader.clone(),
             cycles: cycles.to_vec(),
             session,
             report: out.report.clone(),
@@ -106,7 +106,7 @@ impl<T: Clone> PathMarks<T> {
     }
 }
 
-impl<T> ToldPath<T> {
+impl<T> ReadPath<T> {
     /// Whether the first `count` of some lines are those that were told, counted in the same way.
     fn is_same(&self, count: usize, lines: &[usize], repeated: &[bool]) -> bool {
         let is_same = self.lines.get(..count) == lines.get(..count);
@@ -248,7 +248,7 @@ impl Branches {
     /// each line. A path that was `told` as it is, is not read again.
     pub(super) fn read<T: Clone>(
         &self,
-        told: Option<&ToldPaths<T>>,
+        told: Option<&ReadPaths<T>>,
         out: &mut Output,
         mut read: impl FnMut(&[&BranchLine], About, &mut PathMarks<T>, &mut Output) -> Vec<usize>,
     ) {
@@ -269,7 +269,7 @@ impl Branches {
             }
             let before = before.next();
             let before = before.filter(|told| told.name == about.name && told.meta == about.meta);
-            // A report of its own, which is added when the path is told as it was.
+            // A report of its own, which is added when the path stays as it was.
             let all = std::mem::take(&mut out.report);
             let now = self.read_path((before, told.is_some()), path, about, out, &mut read);
             let own = std::mem::replace(&mut out.report, all);
@@ -288,15 +288,15 @@ impl Branches {
     /// Reads one path; `before` is how it was told the last time, and whether there may be another time.
     fn read_path<T: Clone>(
         &self,
-        (before, is_kept): (Option<ToldPath<T>>, bool),
+        (before, is_kept): (Option<ReadPath<T>>, bool),
         path: Vec<usize>,
         about: About,
         out: &mut Output,
         read: &mut impl FnMut(&[&BranchLine], About, &mut PathMarks<T>, &mut Output) -> Vec<usize>,
-    ) -> ToldPath<T> {
+    ) -> ReadPath<T> {
         let lines: Vec<&BranchLine> = path.iter().map(|at| &self.lines[*at]).collect();
         let repeated: Vec<bool> = lines.iter().map(|line| line.told.get()).collect();
-        let is_same = |told: &ToldPath<T>, count: usize| told.is_same(count, &path, &repeated);
+        let is_same = |told: &ReadPath<T>, count: usize| told.is_same(count, &path, &repeated);
         let mut marks = PathMarks {
             before: None,
             after: None,
@@ -315,7 +315,7 @@ impl Branches {
         }
         let (name, meta) = (about.name.clone(), about.meta.clone());
         let cycles = read(&lines, about, &mut marks, out);
-        ToldPath {
+        ReadPath {
             lines: path,
             repeated,
             name,

@@ -7,7 +7,7 @@
 //! undocumented and moves: lines of unknown type are counted, not refused.
 
 use super::anthropic::{call, of_content};
-use super::branches::{BranchLine, Branches, PathMarks, REPEATED, ToldPaths};
+use super::branches::{BranchLine, Branches, PathMarks, REPEATED, ReadPaths};
 use super::fields::{count_unread, get_string, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::transcript::{another, model};
@@ -61,7 +61,7 @@ pub(super) struct ClaudeCode {
     /// Prompts that were in the queue, and that no message has yet.
     queued: Vec<String>,
     /// What was told of the paths, if the log may grow.
-    told: Option<ToldPaths<BranchReader>>,
+    told: Option<ReadPaths<BranchReader>>,
 }
 
 struct Child {
@@ -479,11 +479,11 @@ fn tell(
     let (mut path, mut cycles) = match before {
         Some(mark) => {
             let session = marks.resume(&mark, lines, out);
-            let teller = BranchReader {
+            let reader = BranchReader {
                 session,
-                ..mark.teller
+                ..mark.reader
             };
-            (teller, mark.cycles)
+            (reader, mark.cycles)
         }
         None => {
             let path = BranchReader::begin(lines, about, children, records, out);

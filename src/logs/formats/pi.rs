@@ -7,7 +7,7 @@
 //! that was cut off before it said anything is an attempt. A compaction drops what was before the
 //! entry that it names, and adds its summary.
 
-use super::branches::{Branches, REPEATED, ToldPaths};
+use super::branches::{Branches, REPEATED, ReadPaths};
 use super::fields::{count_unread, get_string, inner, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::transcript::{WHOLE, contents, keep_in, named, typed};
@@ -103,7 +103,7 @@ pub(super) struct Pi {
     /// The session of a list of entries, which is read as it comes.
     list: Option<EntryList>,
     /// What was told of the paths, if the log may grow.
-    told: Option<ToldPaths<EntryList>>,
+    told: Option<ReadPaths<EntryList>>,
 }
 
 #[derive(Clone)]
@@ -163,11 +163,11 @@ impl LogReader for Pi {
                 let (mut path, mut cycles) = match marks.before.take() {
                     Some(mark) => {
                         let session = marks.resume(&mark, lines, out);
-                        let teller = EntryList {
+                        let reader = EntryList {
                             session,
-                            ..mark.teller
+                            ..mark.reader
                         };
-                        (teller, mark.cycles)
+                        (reader, mark.cycles)
                     }
                     None => {
                         let header = lines.first().and_then(|line| {
