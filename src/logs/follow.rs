@@ -113,8 +113,8 @@ impl FollowedLog {
     }
 
     /// Reads what was appended, and says what the whole log says. The sessions are made, and one that is as it was is the same
-    /// value ([`ImportedSession::shared`](super::ImportedSession::shared)). `None` if it is to be opened again: it was rewritten or
-    /// replaced, or is another log than its first lines said. After an error, too, it has to be opened again.
+    /// value. `None` if it is to be opened again: it was rewritten or replaced, or is another log than its first lines said.
+    /// After an error, too, it has to be opened again.
     ///
     /// # Errors
     /// Those of [`import()`](super::import()).

@@ -74,6 +74,11 @@ impl Invocation {
         }
     }
 
+    /// Says what a command did that has no other result: as JSON with `--json`, else nothing.
+    pub(super) fn done(&self, what: &impl Serialize) -> Result<Exit, Failure> {
+        self.print(what, String::new)
+    }
+
     /// Prints a text in lines as wide as the terminal, through a pager if that is wanted; lines of JSON and Markdown as
     /// they are.
     pub(super) fn show(&self, text: &str, pager: bool) -> Result<Exit, Failure> {

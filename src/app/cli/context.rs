@@ -95,7 +95,8 @@ impl RunCommand for ContextArgs {
                     let sources = sources.display();
                     say(&format!("note: no .md files below {sources}\n"));
                 }
-                return Ok(Exit::Ok);
+                let documents = manifest.documents.len();
+                return with.done(&json!({"cache": cache, "documents": documents}));
             }
             ContextCommand::Resolve {
                 cache,

@@ -1,7 +1,7 @@
 //! `pactql edit …`: the commands that change a session, and their references and provider calls.
 
 use super::command::{Invocation, RunCommand, print};
-use super::options::FormArgs;
+use super::options::{FormArgs, OrderArgs};
 use super::sessions::{self, open_store};
 use super::words::quoted;
 use super::write::{
@@ -15,6 +15,7 @@ use crate::history::{Attempt, AttemptStatus};
 use crate::logs::file::SessionFile;
 use crate::runtime::{Commit as Committed, Measure, NewNode, Policy, Scope};
 use crate::support::diag::{Code, Diagnostic, Error, nearest};
+use crate::support::table::{RowOrder, TextTable};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::fmt::Write;
@@ -30,7 +31,7 @@ pub(super) struct EditArgs {
 enum EditCommand {
     /// How is a session begun? Makes one, which has the regions only: a file, or `STORE#name`.
     ///
-    /// What exists is left as it is; a store that is missing is made. Prints nothing.
+    /// What exists is left as it is; a store that is missing is made. Prints nothing without `--json`.
     New {
         /// The file, or the session of a store, to make.
         file: String,
@@ -89,7 +90,7 @@ enum EditCommand {
     Commit(CommitArgs),
     /// How is every change since the last commit taken back?
     ///
-    /// Attempts stay, and so do the references to nodes that are left. Prints nothing.
+    /// Attempts stay, and so do the references to nodes that are left. Prints nothing without `--json`.
     Discard(WriteArgs),
     Fork(Fork),
     Refs(Refs),
@@ -133,6 +134,14 @@ impl MatchedArgs {
 }
 
 impl RunCommand for EditArgs {
+    fn order(&self) -> RowOrder {
+        match &self.change {
+            EditCommand::Refs(refs) => refs.order.get(),
+            EditCommand::Attempts(attempts) => attempts.order.get(),
+            _ => RowOrder::default(),
+        }
+    }
+
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         type Put = fn(&mut Context, &str, NewNode) -> Result<String, Error>;
         let put = |write: &WriteArgs, place: &str, node: &NodeArgs, put: Put| {
@@ -142,7 +151,7 @@ impl RunCommand for EditArgs {
             })
         };
         match &self.change {
-            EditCommand::New { file, how } => make(file, how),
+            EditCommand::New { file, how } => make(file, how, with),
             EditCommand::Add {
                 write,
                 position,
@@ -170,7 +179,7 @@ impl RunCommand for EditArgs {
                 let mut writing = write.open(Policy::new(), with)?;
                 writing.context().discard();
                 writing.save()?;
-                Ok(Exit::Ok)
+                with.done(&json!({"session": write.session}))
             }
             EditCommand::Fork(command) => command.run(with),
             EditCommand::Refs(command) => command.run(with),
@@ -179,14 +188,15 @@ impl RunCommand for EditArgs {
     }
 }
 
-fn make(file: &str, how: &HowArgs) -> Result<Exit, Failure> {
+fn make(file: &str, how: &HowArgs, with: &Invocation) -> Result<Exit, Failure> {
     let context = how.builder().build();
     if StoreAddress::parse(file).is_some() {
-        return write_to(file, context).map(|()| Exit::Ok);
+        write_to(file, context)?;
+    } else {
+        check_plain_file(file)?;
+        SessionFile::create(file, context)?;
     }
-    check_plain_file(file)?;
-    SessionFile::create(file, context)?;
-    Ok(Exit::Ok)
+    with.done(&json!({"session": file}))
 }
 
 /// How is the cycle in progress committed?
@@ -290,7 +300,7 @@ fn text(report: &Committed) -> String {
 /// How does another session begin at a snapshot of this one?
 ///
 /// The new session has the snapshots up to there, and those attempts; for `working` also the working
-/// state. References stay with this session. Within one store nothing is copied. Prints nothing.
+/// state. References stay with this session. Within one store nothing is copied. Prints nothing without `--json`.
 #[derive(Args, Debug)]
 #[command(override_usage = "\
 pactql edit fork [OPTIONS] <SESSION> <ADDRESS> -o <FILE>
@@ -334,12 +344,12 @@ impl Fork {
             let (name, target) = (from.one()?, new_name(target)?);
             let store = open_store(from.store, Access::Write)?;
             store.fork(name, &self.address, target)?;
-            return Ok(Exit::Ok);
+            return with.done(&json!({"session": to}));
         }
         let context = sessions::resume(&self.session, with.limits, self.how.builder())?;
         let address = Some(&*self.address).filter(|address| *address != "working");
         write_to(to, context.fork(address.unwrap_or_default())?)?;
-        Ok(Exit::Ok)
+        with.done(&json!({"session": to}))
     }
 }
 
@@ -349,6 +359,7 @@ impl Fork {
 /// nor can a node above it. `add` replaces a reference of the same name, and prints
 /// the id of the node; `drop` prints the id of the node that is free again.
 #[derive(Args, Debug)]
+#[command(mut_arg("sort", |sort| sort.value_parser(["name", "id"])))]
 #[command(override_usage = "\
 pactql edit refs [OPTIONS] <SESSION>
        pactql edit refs [OPTIONS] <SESSION> add <NAME> <SELECTOR>
@@ -365,6 +376,8 @@ struct Refs {
     /// A selector of the one node to pin.
     #[arg(requires = "name", allow_hyphen_values = true)]
     selector: Option<String>,
+    #[command(flatten)]
+    order: OrderArgs,
 }
 
 impl Refs {
@@ -403,12 +416,14 @@ impl Refs {
             .iter()
             .map(|(name, id)| json!({"name": name, "id": id}));
         with.print(&json.collect::<Vec<_>>(), || {
-            let width = pins.iter().map(|(name, _)| name.chars().count()).max();
-            let width = width.unwrap_or(0);
-            let line = |(name, id): &(&str, &str)| {
-                format!("{:<width$}  {}\n", printable(name), printable(id))
-            };
-            pins.iter().map(line).collect()
+            let mut table = TextTable::new(["name", "id"]).words([1]);
+            for (name, id) in &pins {
+                table.add([printable(name), printable(id)]);
+            }
+            match &pins[..] {
+                [] => String::new(),
+                _ => table.text(with.paint()),
+            }
         })
     }
 }
@@ -419,6 +434,9 @@ impl Refs {
 /// completed, or --canceled, or --error TEXT. A cycle may have several. Attempts are part of no
 /// snapshot; `render --request` shows what the one of a cycle was sent.
 #[derive(Args, Debug)]
+#[command(mut_arg("sort", |sort| sort.value_parser([
+    "attempt", "status", "provider", "model", "in", "out", "error",
+])))]
 #[command(override_usage = "\
 pactql edit attempts [OPTIONS] <SESSION>
        pactql edit attempts [OPTIONS] <SESSION> begin --as <FORM>
@@ -440,6 +458,8 @@ struct AttemptsArgs {
     form: FormArgs,
     #[command(flatten)]
     ending: CallEndingArgs,
+    #[command(flatten)]
+    order: OrderArgs,
 }
 
 /// How a call ended.
@@ -515,28 +535,31 @@ impl AttemptsArgs {
                 && self.status.as_ref().is_none_or(|wanted| wanted == status)
         };
         let attempts: Vec<&Attempt> = attempts.iter().filter(is_wanted).collect();
-        with.print(&attempts, || {
-            attempts.iter().map(|attempt| line(attempt)).collect()
+        with.print(&attempts, || match &attempts[..] {
+            [] => String::new(),
+            attempts => table(attempts).text(with.paint()),
         })
     }
 }
 
-/// `a3-1  completed  openai  model-1  812 in, 60 out`.
-fn line(attempt: &Attempt) -> String {
-    let mut parts = vec![
-        format!("{:<6}", printable(&attempt.attempt_id)),
-        format!("{:<9}", attempt.status.as_str()),
-        printable(&attempt.provider),
+/// The calls, one a line.
+fn table(attempts: &[&Attempt]) -> TextTable {
+    let titles = [
+        "attempt", "status", "provider", "model", "in", "out", "error",
     ];
-    parts.extend(attempt.model.as_deref().map(printable));
-    let tokens = [(attempt.token_in, "in"), (attempt.token_out, "out")];
-    let tokens = tokens
-        .iter()
-        .filter_map(|(count, way)| count.map(|count| format!("{count} {way}")));
-    let tokens: Vec<String> = tokens.collect();
-    if !tokens.is_empty() {
-        parts.push(tokens.join(", "));
+    let mut table = TextTable::new(titles).words([1, 2, 3, 6]).hide_empty();
+    for attempt in attempts {
+        let word = |word: &Option<String>| word.as_deref().map(printable).unwrap_or_default();
+        let count = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
+        table.add([
+            printable(&attempt.attempt_id),
+            attempt.status.as_str().to_owned(),
+            printable(&attempt.provider),
+            word(&attempt.model),
+            count(attempt.token_in),
+            count(attempt.token_out),
+            word(&attempt.error),
+        ]);
     }
-    parts.extend(attempt.error.as_deref().map(printable));
-    parts.join("  ") + "\n"
+    table
 }

@@ -1,6 +1,6 @@
 //! `pactql share`: a session to give away, as a page or as a receipt without content.
 
-use super::command::{Invocation, RunCommand, print, say};
+use super::command::{Invocation, RunCommand, say};
 use super::options::TokenizerArgs;
 use super::output::{clean, printable};
 use super::sessions::PriceArgs;
@@ -12,6 +12,7 @@ use crate::history::Session;
 use crate::inspect::share::{Receipt, ReceiptStep, Redactor, page, receipt};
 use crate::inspect::{Counts, Tokenizer};
 use clap::{ArgGroup, Args};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::path::Path;
@@ -93,8 +94,11 @@ impl RunCommand for ShareArgs {
         }
         input::put(output, |out| page.write_html(out))?;
         match (&self.output, output) {
-            (None, Some(file)) => print(&format!("{}\n", printable(file))),
-            _ => Ok(Exit::Ok),
+            (None, Some(file)) => {
+                with.print(&json!({"file": file}), || format!("{}\n", printable(file)))
+            }
+            (Some(_), Some(file)) => with.done(&json!({"file": file})),
+            (_, None) => Ok(Exit::Ok),
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct StoreArgs {
 enum StoreCommand {
     /// How does a session get another name?
     ///
-    /// Forks of it keep their parent. Prints nothing.
+    /// Forks of it keep their parent. Prints nothing without `--json`.
     Rename {
         /// The session, such as `agents.db#support-42`.
         session: String,
@@ -43,7 +43,7 @@ enum StoreCommand {
     /// How is a session deleted, with all its snapshots?
     ///
     /// Without `--yes` nothing is deleted, and the message says what would go. Forks of the session stay
-    /// whole. Prints nothing.
+    /// whole. Prints nothing without `--json`.
     Delete {
         /// The session, such as `agents.db#support-42`.
         session: String,
@@ -57,7 +57,7 @@ enum StoreCommand {
     Erase(Erase),
     /// How is a store copied? To a new SQLite file, as it is at one moment, while others write.
     ///
-    /// A file that exists is never replaced. Prints nothing.
+    /// A file that exists is never replaced. Prints nothing without `--json`.
     Backup {
         /// The store, such as `agents.db`.
         store: String,
@@ -81,7 +81,7 @@ enum StoreCommand {
     },
     /// How is the file of a store made small? Gives free space back, and makes what was removed unreadable.
     ///
-    /// `delete`, `prune` and `erase` do the second unless another program reads the store then. Prints nothing.
+    /// `delete`, `prune` and `erase` do the second unless another program reads the store then. Prints nothing without `--json`.
     Vacuum {
         /// The store, such as `agents.db`.
         store: String,
@@ -107,15 +107,15 @@ impl RunCommand for StoreArgs {
                 session,
                 name,
                 wait,
-            } => rename(session, name, *wait),
-            StoreCommand::Delete { session, yes, wait } => delete(session, *yes, *wait),
+            } => rename(session, name, *wait, with),
+            StoreCommand::Delete { session, yes, wait } => delete(session, *yes, *wait, with),
             StoreCommand::Prune(command) => command.run(with),
             StoreCommand::Erase(command) => command.run(with),
-            StoreCommand::Backup { store, output } => backup(store, output),
+            StoreCommand::Backup { store, output } => backup(store, output, with),
             StoreCommand::Index { store, drop } => index(store, *drop, with),
             StoreCommand::Vacuum { store } => {
                 open_store(whole("vacuum", store)?, Access::Write)?.vacuum()?;
-                Ok(Exit::Ok)
+                with.done(&json!({"store": store}))
             }
             StoreCommand::Salvage { store, output } => salvage(store, output, with),
             StoreCommand::Parquet(command) => command.run(with),
@@ -156,7 +156,7 @@ fn one<'a>(command: &str, word: &'a str) -> Result<(&'a str, &'a str), Failure> 
     Ok((address.store, address.one()?))
 }
 
-fn rename(session: &str, name: &str, wait: Wait) -> Result<Exit, Failure> {
+fn rename(session: &str, name: &str, wait: Wait, with: &Invocation) -> Result<Exit, Failure> {
     let (store, from) = one("rename", session)?;
     let whole = format!("{store}#{name}");
     let to = match StoreAddress::parse(name) {
@@ -170,18 +170,18 @@ fn rename(session: &str, name: &str, wait: Wait) -> Result<Exit, Failure> {
             name
         }
     };
-    let store = open_store(store, Access::Write)?;
-    wait.until_free(|| Ok(store.rename(from, to)?))?;
-    Ok(Exit::Ok)
+    let opened = open_store(store, Access::Write)?;
+    wait.until_free(|| Ok(opened.rename(from, to)?))?;
+    with.done(&json!({"session": format!("{store}#{to}")}))
 }
 
-fn delete(session: &str, yes: bool, wait: Wait) -> Result<Exit, Failure> {
+fn delete(session: &str, yes: bool, wait: Wait, with: &Invocation) -> Result<Exit, Failure> {
     let (store, name) = one("delete", session)?;
     if yes {
         let store = open_store(store, Access::Write)?;
         wait.until_free(|| Ok(store.delete(name)?))?;
         note_held(&store);
-        return Ok(Exit::Ok);
+        return with.done(&json!({"deleted": name}));
     }
     let opened = open_store(store, Access::Read)?;
     // Says which names are near.
@@ -222,10 +222,10 @@ fn new_file(output: &str) -> Result<&str, Failure> {
     Ok(file)
 }
 
-fn backup(store: &str, output: &str) -> Result<Exit, Failure> {
+fn backup(store: &str, output: &str, with: &Invocation) -> Result<Exit, Failure> {
     let store = whole("backup", store)?;
     open_store(store, Access::Read)?.backup(new_file(output)?)?;
-    Ok(Exit::Ok)
+    with.done(&json!({"file": output}))
 }
 
 fn salvage(store: &str, output: &str, with: &Invocation) -> Result<Exit, Failure> {
@@ -478,16 +478,14 @@ impl Parquet {
             what = what.buckets(buckets);
         }
         let done = store.export_parquet(&self.directory, &what)?;
-        say(&if with.is_json() {
-            let json = json!({
-                "sessions": done.sessions,
-                "snapshots": done.snapshots,
-                "new_units": done.units,
-                "buckets_written": done.buckets,
-                "bytes_written": done.bytes,
-            });
-            format!("{json}\n")
-        } else {
+        let json = json!({
+            "sessions": done.sessions,
+            "snapshots": done.snapshots,
+            "new_units": done.units,
+            "buckets_written": done.buckets,
+            "bytes_written": done.bytes,
+        });
+        with.print(&json, || {
             format!(
                 "the copy has {}, {}; wrote {} of units to {}\n",
                 counted(done.sessions, "session"),
@@ -495,8 +493,7 @@ impl Parquet {
                 counted(done.units, "new version"),
                 counted(done.buckets, "bucket")
             )
-        });
-        Ok(Exit::Ok)
+        })
     }
 
     #[cfg(not(feature = "parquet"))]

@@ -47,7 +47,10 @@ Which requests were sent, and how did they end?
         );
     }
     let stopped = ["edit", "attempts", path, "--status", "canceled"];
-    assert_eq!(answer(&stopped), "a3-1    canceled   openai  scripted-1\n");
+    assert_eq!(
+        answer(&stopped),
+        "attempt  status    provider  model\na3-1     canceled  openai    scripted-1\n"
+    );
     // The request of cycle 2 as it was sent: before the reply, with a turn that is a summary now.
     let sent = answer(&["render", path, "--request", "--at", "@c2", "--as", "openai"]);
     assert!(

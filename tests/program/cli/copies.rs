@@ -14,8 +14,8 @@ fn a_copy_is_made_added_to_and_imported() {
     let export = |more: &[&str]| {
         let arguments = ["store", "parquet", &store, &copy, "--json"];
         let ran = pactql(&[&arguments, more].concat());
-        assert_eq!((ran.code, &*ran.out), (0, ""), "{}", ran.err);
-        serde_json::from_str::<Value>(&ran.err).unwrap()
+        assert_eq!((ran.code, &*ran.err), (0, ""), "{}", ran.out);
+        serde_json::from_str::<Value>(&ran.out).unwrap()
     };
     let first = export(&["--buckets", "2"]);
     assert_eq!(

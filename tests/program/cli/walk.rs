@@ -22,18 +22,8 @@ const NOT_JSON: &[(&str, &str)] = &[
     ("completions", "a script for a shell"),
     ("man", "a page"),
     ("import", "the report is on standard error"),
-    ("share", "a page in a file"),
     ("view", "not run"),
     ("context serve", "another protocol"),
-    ("context build", "says nothing"),
-    ("store rename", "says nothing"),
-    ("store delete", "says nothing"),
-    ("store backup", "says nothing"),
-    ("store vacuum", "says nothing"),
-    ("store parquet", "the report is on standard error"),
-    ("edit new", "says nothing"),
-    ("edit discard", "says nothing"),
-    ("edit fork", "says nothing"),
 ];
 
 /// The commands below one, by its manual page, each with what is before it.
