@@ -125,7 +125,7 @@ fn commands_print_what_they_did() {
             "later\n",
         ),
         (&["edit", "remove", path, "{id='later'}"], "later\n"),
-        (&["edit", "refs", path], "rules  rules\n"),
+        (&["edit", "refs", path], "name   id\nrules  rules\n"),
         (
             &["edit", "refs", path, "add", "question", "{id='q2'}"],
             "q2\n",
@@ -582,7 +582,7 @@ fn processes_and_one_context_write_the_same_bytes() {
     let shown = answer(&["edit", "attempts", path]);
     assert_eq!(
         shown,
-        "a1-2    completed  openai  9 in, 4 out\na1-1    error      openai  timeout\n"
+        "attempt  status     provider  in  out  error\na1-2     completed  openai     9    4\na1-1     error      openai             timeout\n"
     );
     let listed = answer(&[
         "edit", "attempts", path, "--cycle", "1", "--status", "error", "--format", "json",
@@ -592,7 +592,10 @@ fn processes_and_one_context_write_the_same_bytes() {
     // What was sent, though the summary has taken the turn since.
     let request = answer(&["render", path, "--request", "--at", "@c1", "--as", "openai"]);
     assert_eq!(request, requests[2]);
-    assert_eq!(answer(&["edit", "refs", path]), "rules  cb:c1-0\n");
+    assert_eq!(
+        answer(&["edit", "refs", path]),
+        "name   id\nrules  cb:c1-0\n"
+    );
     assert_eq!(
         answer(&["select", "--json", path, "@t0 #rules", "--count"]),
         "1\n"
