@@ -32,6 +32,7 @@ pub struct Recording {
 
 /// The changes of a recording, packed.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "cli"), expect(dead_code))]
 pub(super) struct PackedChanges<'a> {
     pub(super) snapshots: &'a [Arc<str>],
     /// How many of the snapshots stay when the log grows.
@@ -141,6 +142,7 @@ impl Recording {
     }
 
     /// Its changes; `None` unless all are in memory.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
     pub(super) fn in_memory(&self) -> Option<PackedChanges<'_>> {
         let RecordedChanges::InMemory(changes) = &self.snapshots else {
             return None;

@@ -40,8 +40,10 @@ mod workspace;
 pub use clock::{Clock, StepClock, SystemClock};
 pub use commit::Commit;
 pub(crate) use commit::{PreparedCommit, strings};
+#[cfg(feature = "store")]
+pub(crate) use done::DoneAnswer;
 #[cfg(feature = "view")]
-pub(crate) use done::{DoneAnswer, DoneRequest};
+pub(crate) use done::DoneRequest;
 pub(crate) use memory::Memory;
 pub use node::NewNode;
 pub use pin::Reference;

@@ -85,6 +85,7 @@ impl FollowedLogs {
     }
 
     /// The bytes that were read of logs so far.
+    #[cfg(feature = "view")]
     pub(crate) fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }

@@ -7,8 +7,8 @@ use super::Context;
 use crate::history::Attempts;
 use crate::index::Snapshot;
 #[cfg(feature = "view")]
-use crate::runtime::{DoneAnswer, DoneRequest};
-use crate::runtime::{Memory, PreparedCommit};
+use crate::runtime::DoneRequest;
+use crate::runtime::{DoneAnswer, Memory, PreparedCommit};
 use crate::support::diag::Error;
 
 /// Where the commits of a context are kept before readers see them.
