@@ -136,7 +136,13 @@ impl LogReader for Pi {
         let id = text(&found, "id").filter(|_| !is_header);
         let parent = text(&found, "parentId");
         let kind = text(&found, "type").unwrap_or_default();
-        self.kin = self.kin.or_else(|| kin(&kind, &found));
+        if self.kin.is_none() {
+            self.kin = kin(&kind, &found);
+            // What was read of the paths named another agent.
+            if self.kin.is_some() && self.told.is_some() {
+                self.told = Some(ReadPaths::default());
+            }
+        }
         if let Some((id, why)) = id.as_deref().zip(skipped(&kind, title(&kind, &found))) {
             out.report.line(Fate::Skipped, why);
             self.branches.pass(id, parent.as_deref());

@@ -470,6 +470,7 @@ fn random_logs_grow() {
     ];
     let seeds = u64::from(random::share(100));
     for (name, make) in makers {
+        let mut followed = 0;
         for seed in 0..seeds {
             let mut rng = Rng::new(seed);
             let lines = make(&mut rng).into_iter().map(|line| format!("{line}\n"));
@@ -477,8 +478,10 @@ fn random_logs_grow() {
             let cuts = cuts(log.as_bytes(), &mut rng);
             let what = format!("{name} {seed}\n{log}\n");
             let grown = grows(&what, log.as_bytes(), &cuts, &EVERY[..2]);
-            assert!(grown.followed > 0, "{what}");
+            followed += grown.followed;
         }
+        // Some are read as a whole.
+        assert!(followed > 0, "{name}");
     }
 }
 

@@ -215,7 +215,7 @@ pub(crate) fn is_numeric(name: &str, edition: Edition) -> bool {
 }
 
 /// Whether no number, and not even its absence, passes all comparisons. Tries the literals and
-/// the numbers next to them: between those nothing changes.
+/// the numbers next to them, and 0: between those nothing changes.
 pub(crate) fn no_number(tests: &[(Op, &Value)]) -> bool {
     if tests
         .iter()
@@ -250,7 +250,8 @@ pub(crate) fn no_number(tests: &[(Op, &Value)]) -> bool {
             (Op::Matches, _) => false,
         })
     };
-    let mut candidates = candidates.flatten();
+    // Any number passes `!=null`.
+    let mut candidates = candidates.flatten().chain(["0".to_owned()]);
     !passes(None) && !candidates.any(|number| passes(Some(&number)))
 }
 
