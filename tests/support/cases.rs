@@ -4,7 +4,7 @@
 
 /// Cases of a property by default, and where `CI` is set.
 const FEW: u32 = 200;
-const MANY: u32 = 1_000;
+const MANY: u32 = 500;
 
 /// The number to which the counts of the tests refer: `share(n)` is `n` with `PACTQL_CASES=20000`.
 const WHOLE: u32 = 20_000;
@@ -31,7 +31,7 @@ pub(crate) fn few() -> bool {
 }
 
 /// Whether a test that takes seconds ends here, with a line that says so: it runs where `CI` is set, and
-/// with 500 cases or more.
+/// with 250 cases or more.
 pub(crate) fn left_to_ci() -> bool {
     if few() {
         println!("SKIPPED: takes seconds; runs with CI=true");
