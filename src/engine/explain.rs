@@ -504,7 +504,7 @@ impl fmt::Display for Explain {
             writeln!(f, "time         {}", short_time(work.time_ns))?;
             writeln!(
                 f,
-                "read         {} of {} pieces, {} rows in windows, {} postings, {} rows asked one by one",
+                "read         {} of {} pieces, {} rows in windows, {} postings, {} rows tested one by one",
                 counters.pieces_read,
                 counters.pieces_read + counters.pieces_pruned,
                 counters.rows_seen,

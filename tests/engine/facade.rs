@@ -233,7 +233,7 @@ fingerprint  {}
 cache        miss
 values       ?1 = 'call'
 plan
-  emit, document order  [rows 1, TIME, 2 pieces]
+  answer, document order  [rows 1, TIME, 2 pieces]
      └─ match  child: block, kind = ?1; first of each group  [rows 1, TIME, 2 pieces]
         └─ match  child: container  [rows 2, TIME, 2 pieces]
            └─ match  below: turn, depth 1..2  [rows 2, TIME, 2 pieces]

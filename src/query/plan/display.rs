@@ -78,7 +78,7 @@ impl Plan {
                 Some(depths) => format!("scope  depth {}", depths_label(depths)),
             };
             if !chain.separable {
-                scope.push_str(", in one piece");
+                scope.push_str(", not in chunks");
             }
             operators.push(line(group, None, scope));
         }
@@ -88,7 +88,7 @@ impl Plan {
     fn final_label(&self) -> String {
         let mut label = match self.chains.len() {
             0 => "nothing".to_owned(),
-            1 => "emit".to_owned(),
+            1 => "answer".to_owned(),
             groups => format!("union of {groups} groups"),
         };
         for filter in &self.filters {
