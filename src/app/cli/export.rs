@@ -19,6 +19,7 @@ use crate::store::Store;
 use crate::tree::seal::Sealing;
 use clap::Args;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Component, Path};
 
@@ -73,7 +74,7 @@ impl RunCommand for ExportArgs {
             }));
         }
         if let (Some(address), Some(directory)) = (address.filter(|a| a.is_several()), output) {
-            return self.all(address, directory);
+            return self.all(address, directory, with);
         }
         if let Some(path) = output {
             input::check_output(path, &[&*self.session], self.force)?;
@@ -81,14 +82,14 @@ impl RunCommand for ExportArgs {
         if !self.jsonl && (address.is_none() || self.at.is_some()) {
             let at = self.at.as_deref();
             let (_session, snapshot) = sessions::open_at(&self.session, at, with.limits)?;
-            return input::put(output, |out| write_document(&snapshot, out));
+            return input::put(with, output, |out| write_document(&snapshot, out));
         }
         let session = sessions::open(&self.session, with.limits)?;
         let kept = match address {
             Some(address) => kept(&open_store(address.store, Access::Read)?, address.one()?)?,
             None => session.kept().map(str::to_owned),
         };
-        input::put(output, self.writer(&session, kept)?)
+        input::put(with, output, self.writer(&session, kept)?)
     }
 }
 
@@ -117,7 +118,12 @@ impl ExportArgs {
     }
 
     /// Writes sessions of a store to the files of a directory, which is made if it is missing.
-    fn all(&self, address: StoreAddress<'_>, directory: &str) -> Result<Exit, Failure> {
+    fn all(
+        &self,
+        address: StoreAddress<'_>,
+        directory: &str,
+        with: &Invocation,
+    ) -> Result<Exit, Failure> {
         if self.at.is_some() {
             return Err(Failure::usage("`--at` takes one session")
                 .with_help("`STORE -o DIR` writes whole sessions"));
@@ -143,7 +149,7 @@ impl ExportArgs {
             let session = store.session(&info.name)?;
             self.writer(&session, kept(&store, &info.name)?)
         })?;
-        Ok(Exit::Ok)
+        with.done(&json!({"files": files}))
     }
 }
 

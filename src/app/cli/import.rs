@@ -1,9 +1,11 @@
 //! `pactql import`: sessions made of chat logs, and files of sessions, in a store.
 
-use super::command::{Invocation, RunCommand, say, stream};
+use super::command::{Invocation, RunCommand, print, say, stream};
 pub(super) use super::import_read::ImportArgs;
-use super::import_read::{ImportTarget, Importing, Named, Read, ReadSession, Written, several};
-use super::import_store::{ImportedCounts, follow, log_report, write_store};
+use super::import_read::{
+    ImportTarget, ImportedCounts, Importing, Named, Read, ReadSession, Written, several,
+};
+use super::import_store::{follow, log_report, write_store};
 use super::input;
 use super::sessions::open_store;
 use super::store::{import_copy, is_copy};
@@ -41,8 +43,7 @@ impl RunCommand for ImportArgs {
         };
         if self.logs.iter().any(|log| is_copy(log)) {
             let written = importing.copies()?;
-            importing.say_report(&Read::default(), &written, with.is_json());
-            return Ok(Exit::Ok);
+            return importing.report(&Read::default(), &written, with.is_json());
         }
         if self.follow {
             return follow(&importing);
@@ -54,13 +55,13 @@ impl RunCommand for ImportArgs {
             ImportTarget::Store(address) => write_store(written, address, sessions)?,
             target => self.write_files(target, written, sessions)?,
         };
-        importing.say_report(&read, &written, with.is_json());
-        Ok(Exit::Ok)
+        importing.report(&read, &written, with.is_json())
     }
 }
 
 impl Importing<'_> {
-    fn say_report(&self, read: &Read, written: &ImportedCounts, json: bool) {
+    /// Says what was read and written; as JSON it is the result, unless that is the session itself.
+    fn report(&self, read: &Read, written: &ImportedCounts, json: bool) -> Result<Exit, Failure> {
         let report = &written.report;
         let (json_of_logs, text_of_logs) = log_report(written.again.as_ref());
         if json {
@@ -79,7 +80,12 @@ impl Importing<'_> {
                     .map(|(file, message)| json!({"file": file, "message": message}))
                     .collect();
             }
-            return say(&format!("{json}\n"));
+            let line = format!("{json}\n");
+            if !matches!(self.target, ImportTarget::Stdout) {
+                return print(&line);
+            }
+            say(&line);
+            return Ok(Exit::Ok);
         }
         let mut text = String::new();
         if written.logs > 0 || !self.is_into_store() {
@@ -110,6 +116,7 @@ impl Importing<'_> {
             text += "note: there is nothing to import\n";
         }
         say(&text);
+        Ok(Exit::Ok)
     }
 
     fn copies(&self) -> Result<ImportedCounts, Failure> {
@@ -170,7 +177,6 @@ impl ImportArgs {
         mut written: Written<'_>,
         mut sessions: Vec<Named>,
     ) -> Result<ImportedCounts, Failure> {
-        let counts = ImportedCounts::count(&sessions);
         match (target, &mut sessions[..]) {
             (ImportTarget::Directory(path), _) => {
                 self.write_directory(path, &mut written, sessions)?;
@@ -192,7 +198,7 @@ impl ImportArgs {
             }
             _ => return Err(several(target, sessions.len())),
         }
-        Ok(counts.with(written))
+        Ok(written.counts)
     }
 
     fn write_log(&self, made: &ReadSession, out: &mut dyn Write) -> io::Result<()> {

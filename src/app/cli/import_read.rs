@@ -10,7 +10,7 @@ use super::options::named;
 use super::progress::Progress;
 use super::sessions::{open_store, runs};
 use super::words::quoted;
-use crate::app::present::folders::LogSource;
+use crate::app::present::folders::{LogSource, files_of};
 use crate::app::present::followed::FollowedLogs;
 use crate::app::present::followed::begins_as_session;
 use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
@@ -21,22 +21,22 @@ use crate::logs::{
     LogError, LogHasher, LogMark, Pointer, Redaction, import, import_file_seen, import_opencode,
     is_lines_of_a_log, is_opencode, where_messages,
 };
-use crate::store::Store;
-use crate::tree::source::{check_listed, files_below, sessions_in};
+use crate::store::{LogImport, Store};
+use crate::tree::source::files_below;
 use crate::tree::{InputError, Limits};
 use clap::Args;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// How does a log become a session? Reads the logs of agents; into a store also of files of sessions, and of other stores.
 ///
 /// The format is found by content. A provider call is a cycle, and a reply ends a turn; messages
 /// after the last reply are the working state. A report on standard error counts what was
-/// understood, kept unchanged and skipped. In a store a session is named by its file, without the endings; one of another
+/// understood, kept unchanged and skipped; with `--json` it is on standard output, unless the session is there. In a store a session is named by its file, without the endings; one of another
 /// store keeps its name, as do those of a copy that `store parquet` made. A log that is imported again adds what is new. Of a directory, every file is imported that is a log
 /// or a session; the others are named.
 #[derive(Args, Debug)]
@@ -175,8 +175,7 @@ pub(super) struct SourceFile {
     /// What its log has, if it is one, until that is counted as written; as JSON, which takes the least memory. `None` if
     /// reading it again says so.
     report: Option<String>,
-    is_counted: bool,
-    /// Of a log that goes into a store and stays in memory.
+    /// Of a log that goes into a store, while its sessions are in memory.
     mark: Option<Arc<LogMark>>,
 }
 
@@ -295,7 +294,10 @@ impl Read {
                     }));
                 continue;
             }
-            let files = importing.logs(run, |word| importing.of_directory(word))?;
+            let files = importing.logs(run, |word| {
+                let files = files_of(word, importing.limits)?;
+                Ok(files.unwrap_or_else(|| vec![LogSource::new(word)]))
+            })?;
             read.add_files(importing, files)?;
         }
         match read.failed.take() {
@@ -316,8 +318,7 @@ impl Read {
             importing,
             files,
             again: None,
-            report: ImportReport::default(),
-            logs: 0,
+            counts: ImportedCounts::default(),
         };
         (std::mem::take(&mut self.sessions), written)
     }
@@ -329,12 +330,7 @@ impl Read {
         mark: Option<Arc<LogMark>>,
     ) -> usize {
         let report = report.map(|report| report.to_json().to_string());
-        self.files.push(SourceFile {
-            path,
-            report,
-            is_counted: false,
-            mark,
-        });
+        self.files.push(SourceFile { path, report, mark });
         self.files.len() - 1
     }
 
@@ -432,17 +428,23 @@ impl Read {
 pub(super) struct Written<'i> {
     pub(super) importing: &'i Importing<'i>,
     files: Vec<SourceFile>,
-    again: Option<ReadAgain>,
-    /// What the logs have whose sessions were taken.
-    pub(super) report: ImportReport,
-    pub(super) logs: usize,
+    /// A file that was read again, by its number, and its sessions.
+    again: Option<(usize, Vec<Option<ReadSession>>)>,
+    pub(super) counts: ImportedCounts,
 }
 
-/// A file that was read again, by its number.
-struct ReadAgain {
-    file: usize,
-    made: Vec<Option<ReadSession>>,
-    mark: Option<Arc<LogMark>>,
+/// What was written.
+#[derive(Default)]
+pub(super) struct ImportedCounts {
+    /// The sessions that were such already, in numbers.
+    pub(super) sessions: usize,
+    pub(super) snapshots: usize,
+    /// The logs of which a session was taken, and what they have.
+    pub(super) logs: usize,
+    pub(super) report: ImportReport,
+    pub(super) existing: usize,
+    /// What became of the sessions of logs that were there, if one was.
+    pub(super) again: Option<LogImport>,
 }
 
 impl Written<'_> {
@@ -457,15 +459,11 @@ impl Written<'_> {
 
     /// Counts the log of a file that stayed, once.
     fn count(&mut self, file: usize) {
-        let Some(file) = self.files.get_mut(file) else {
-            return;
-        };
-        if let Some(report) = file.report.take() {
-            file.is_counted = true;
-            self.logs += 1;
+        if let Some(report) = self.files[file].report.take() {
+            self.counts.logs += 1;
             let report = serde_json::from_str(&report).ok();
             if let Some(report) = report.and_then(|json| ImportReport::from_json(&json)) {
-                self.report.add(&report);
+                self.counts.report.add(&report);
             }
         }
     }
@@ -498,39 +496,33 @@ impl Written<'_> {
         &mut self,
         named: &mut Named,
     ) -> Result<(ReadSession, Option<String>), Failure> {
-        self.count(named.file);
-        let Some(file) = self.files.get_mut(named.file) else {
-            return Err(Failure::internal("a session has no file"));
-        };
-        let with = |mark: &Option<Arc<LogMark>>| Some(mark.as_ref()?.with_session(named.at));
-        if let Some(made) = named.made.take() {
-            return Ok((made, with(&file.mark)));
+        if let Some(snapshots) = named.copied {
+            self.counts.sessions += 1;
+            self.counts.snapshots += snapshots;
         }
-        // What was read before goes first.
-        let before = self.again.take();
-        let again = match before.filter(|again| again.file == named.file) {
-            Some(again) => again,
-            None => {
-                let read = self.importing.read_file(&file.path)?;
-                if let Some(report) = read.report.filter(|_| !file.is_counted) {
-                    file.is_counted = true;
-                    self.report.add(&report);
-                    self.logs += 1;
-                }
-                ReadAgain {
-                    file: named.file,
-                    made: read.made.into_iter().map(Some).collect(),
-                    mark: read.mark,
-                }
+        let is_again = |again: &(usize, _)| again.0 == named.file;
+        if named.made.is_none() && !self.again.as_ref().is_some_and(is_again) {
+            // What was read before goes first.
+            if let Some((before, _)) = self.again.take() {
+                self.files[before].mark = None;
             }
-        };
-        let again = self.again.insert(again);
-        let made = again.made.get_mut(named.at).and_then(Option::take);
-        let made = made.ok_or_else(|| {
+            let file = &mut self.files[named.file];
+            let read = self.importing.read_file(&file.path)?;
+            let report = read.report.map(|report| report.to_json().to_string());
+            file.report = file.report.take().or(report);
+            file.mark = read.mark;
+            self.again = Some((named.file, read.made.into_iter().map(Some).collect()));
+        }
+        self.count(named.file);
+        let file = &self.files[named.file];
+        let again = self.again.as_mut();
+        let again = || again.and_then(|(_, made)| made.get_mut(named.at)?.take());
+        let made = named.made.take().or_else(again).ok_or_else(|| {
             let message = "it has changed since it was read first; import it again";
             Failure::file(&file.path, &io::Error::other(message))
         })?;
-        Ok((made, with(&again.mark)))
+        let mark = file.mark.as_ref();
+        Ok((made, mark.map(|mark| mark.with_session(named.at))))
     }
 }
 
@@ -565,32 +557,6 @@ impl Importing<'_> {
             file.stem = Redaction::apply_text(&self.options.redact, &file.stem);
         }
         Ok(files)
-    }
-
-    /// The files of a directory and of those below it, whose sessions are named after their paths in it;
-    /// the directory itself if it is one session of documents, or has no log.
-    fn of_directory(&self, name: &str) -> Result<Vec<LogSource>, Failure> {
-        let directory = Path::new(name);
-        let files = files_below(directory)?;
-        let is_nested = files.iter().any(|file| file.parent() != Some(directory));
-        let is_log = |file: &PathBuf| {
-            let path = file.display().to_string();
-            if is_opencode(file) {
-                return true;
-            }
-            if check_listed(file).is_err() {
-                return false;
-            }
-            if self.is_into_store() && matches!(self.open_large(&path), Ok(Some(_))) {
-                return true;
-            }
-            let bytes = input::read(&path, self.limits);
-            bytes.is_ok_and(|bytes| import(&bytes, &self.options).is_ok())
-        };
-        if !is_nested && sessions_in(directory)?.is_none() && !files.iter().any(is_log) {
-            return Ok(vec![LogSource::new(name)]);
-        }
-        LogSource::below(directory)
     }
 
     /// Reads a file; one that a mark says is as it was is not read.

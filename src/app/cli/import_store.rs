@@ -1,9 +1,11 @@
 //! Writing the sessions of `pactql import` into a store: new ones, and those whose log has grown.
 
 use super::command::say;
-use super::follow::{FollowedFiles, in_turns, nothing_left};
+use super::follow::{FollowedFiles, in_turns};
 use super::import_marks::LogMarks;
-use super::import_read::{ImportTarget, Importing, Named, ReadFile, ReadSession, Written, several};
+use super::import_read::{
+    ImportTarget, ImportedCounts, Importing, Named, ReadFile, ReadSession, Written, several,
+};
 use super::progress::Progress;
 use super::words::quoted;
 use super::write::new_name;
@@ -11,42 +13,11 @@ use crate::app::present::folders::LogSource;
 use crate::app::present::sessions::session_of;
 use crate::app::present::stores::{StoreAddress, Which};
 use crate::app::present::{Exit, Failure, counted, printable};
-use crate::logs::ImportReport;
 use crate::store::{LogImport, NewSession, Store};
 use crate::support::diag::{Code, Diagnostic, Error};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt::Write as _;
-
-#[derive(Default)]
-pub(super) struct ImportedCounts {
-    /// The sessions that were such already, in numbers.
-    pub(super) sessions: usize,
-    pub(super) snapshots: usize,
-    /// The logs of which a session was written, and what they have.
-    pub(super) logs: usize,
-    pub(super) report: ImportReport,
-    pub(super) existing: usize,
-    /// What became of the sessions of logs that were there, if one was.
-    pub(super) again: Option<LogImport>,
-}
-
-impl ImportedCounts {
-    pub(super) fn count(sessions: &[Named]) -> Self {
-        let mut written = Self::default();
-        for named in sessions {
-            written.sessions += usize::from(!named.is_log());
-            written.snapshots += named.copied.unwrap_or(0);
-        }
-        written
-    }
-
-    /// As they are after all sessions were taken.
-    pub(super) fn with(mut self, written: Written<'_>) -> Self {
-        (self.logs, self.report) = (written.logs, written.report);
-        self
-    }
-}
 
 /// What became of the sessions of logs that were in the store, as JSON and as lines; the lines are empty if there
 /// was none.
@@ -118,10 +89,9 @@ pub(super) fn write_store(
     }
     let existing = before - sessions.len();
     let unchanged = written.take_unchanged(&mut sessions);
-    let mut counts = ImportedCounts::count(&sessions);
-    counts.existing = existing;
+    written.counts.existing = existing;
     if unchanged > 0 {
-        counts.again.get_or_insert_default().same += unchanged;
+        written.counts.again.get_or_insert_default().same += unchanged;
     }
     // The logs that have something in the store: a session, or another of the same log.
     let is_known = |named: &Named| {
@@ -145,9 +115,9 @@ pub(super) fn write_store(
         });
         let read = read.collect::<Result<Vec<_>, Failure>>()?;
         let done = import_log(address, store, read, source.as_deref())?;
-        add(&mut counts.again, done);
+        add(&mut written.counts.again, done);
     }
-    Ok(counts.with(written))
+    Ok(written.counts)
 }
 
 /// Brings the sessions of one log up to what it says now: each with its name and the mark to be kept with it.
@@ -328,7 +298,7 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
     let store = importing.store()?;
     let mut followed = FollowedFiles::default();
     let mut again = None;
-    let given_up = in_turns(|interrupt| {
+    let ended = in_turns(|interrupt| {
         for file in importing.files()? {
             if interrupt.is_set() {
                 break;
@@ -352,10 +322,7 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
             }
         }
         Ok(followed.end_turn())
-    })?;
+    });
     say(&log_report(again.as_ref()).1);
-    match given_up {
-        Some(exit) => Err(nothing_left(exit)),
-        None => Ok(Exit::Ok),
-    }
+    ended
 }

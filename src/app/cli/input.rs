@@ -1,6 +1,6 @@
 //! Inputs and output files.
 
-use super::command::stream;
+use super::command::{Invocation, stream};
 use super::progress::Progress;
 use super::words::{in_quotes, is_selector, quoted};
 use crate::app::present::{Exit, Failure};
@@ -9,6 +9,7 @@ use crate::logs::{Hashed, LogHasher, stem};
 use crate::support::diag::{Code, Diagnostic, Error, nearest};
 use crate::tree::Limits;
 use crate::tree::source::{read_all, read_file, read_file_through};
+use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -157,13 +158,17 @@ pub(super) fn write(
     output(Path::new(name), produce).map_err(|error| Failure::output(name, &error))
 }
 
-/// Writes to a file or, without one, to standard output; the command is done.
+/// Writes to a file, which JSON names, or, without one, to standard output; the command is done.
 pub(super) fn put(
+    with: &Invocation,
     output: Option<&str>,
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<Exit, Failure> {
     match output {
-        Some(path) => write(path, produce).map(|()| Exit::Ok),
+        Some(path) => {
+            write(path, produce)?;
+            with.done(&json!({"file": path}))
+        }
         None => stream(produce),
     }
 }

@@ -1,6 +1,6 @@
 //! `pactql share`: a session to give away, as a page or as a receipt without content.
 
-use super::command::{Invocation, RunCommand, say};
+use super::command::{Invocation, RunCommand, print, say};
 use super::options::TokenizerArgs;
 use super::output::{clean, printable};
 use super::sessions::PriceArgs;
@@ -12,7 +12,6 @@ use crate::history::Session;
 use crate::inspect::share::{Receipt, ReceiptStep, Redactor, page, receipt};
 use crate::inspect::{Counts, Tokenizer};
 use clap::{ArgGroup, Args};
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::path::Path;
@@ -84,7 +83,7 @@ impl RunCommand for ShareArgs {
             } else {
                 text_of(&receipt)
             };
-            return input::put(output, |out| out.write_all(text.as_bytes()));
+            return input::put(with, output, |out| out.write_all(text.as_bytes()));
         }
         let title = self.title(&session);
         let prices = self.prices.table()?;
@@ -92,13 +91,11 @@ impl RunCommand for ShareArgs {
         if !redactor.is_empty() {
             say(&remarks(&redactor));
         }
-        input::put(output, |out| page.write_html(out))?;
-        match (&self.output, output) {
-            (None, Some(file)) => {
-                with.print(&json!({"file": file}), || format!("{}\n", printable(file)))
-            }
-            (Some(_), Some(file)) => with.done(&json!({"file": file})),
-            (_, None) => Ok(Exit::Ok),
+        input::put(with, output, |out| page.write_html(out))?;
+        // The name of a file that nobody named.
+        match output.filter(|_| self.output.is_none() && !with.is_json()) {
+            Some(file) => print(&format!("{}\n", printable(file))),
+            None => Ok(Exit::Ok),
         }
     }
 }

@@ -94,7 +94,7 @@ fn a_log_that_has_grown_adds_what_is_new() {
     text += &line("6", Some("5"), &reply("m3", &said("C")), &json!({}));
     put(&text);
     let json = pactql(&[&import[..], &["--json"]].concat());
-    let report: Value = serde_json::from_str(&json.err).expect("JSON");
+    let report: Value = serde_json::from_str(&json.out).expect("JSON");
     assert_eq!(
         report["store"],
         json!({"grown": 0, "new": 1, "renamed": [{"from": "log", "to": "log~2"}], "same": 1, "snapshots": 2})
@@ -575,7 +575,7 @@ fn a_folder_is_imported_with_what_is_no_log_left_out() {
     std::fs::write(format!("{good}/other.jsonl"), first.clone() + &second).expect("a file");
     let json = pactql(&["import", &folder, &good, "-o", &store, "--json"]);
     assert_eq!(json.code, 0, "{}", json.err);
-    let report: Value = serde_json::from_str(&json.err).expect("JSON");
+    let report: Value = serde_json::from_str(&json.out).expect("JSON");
     let invalid = report["invalid"].as_array().expect("a list");
     assert_eq!(invalid.len(), left_out.len());
     assert_eq!(report["sessions"], json!(4));
