@@ -4,7 +4,7 @@ use super::command::{Invocation, RunCommand};
 use super::list::Sizes;
 use super::options::EditionArgs;
 use super::progress::Progress;
-use super::sessions::{SessionsArgs, open_again};
+use super::sessions::{Opened, open_again, open_words};
 use super::{input, output};
 use crate::app::measure::allocations;
 use crate::app::measure::baseline::{Baseline, Sampled, Since};
@@ -53,17 +53,20 @@ pub(super) struct BenchArgs {
         "allocations", "baseline"])]
     compare: Vec<String>,
     /// Choose sessions by Zipf with this exponent, the first most often [default: each in turn].
-    #[arg(long, value_name = "S", value_parser = exponent)]
+    #[arg(long, value_name = "S")]
+    #[arg(value_parser = number(|number| (0.0..=10.0).contains(&number), "a number from 0 to 10"))]
     zipf: Option<f64>,
     /// The share of operations that add a message and its reply and commit them, in memory, such as 0.1.
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE")]
+    #[arg(value_parser = number(|share| share > 0.0 && share < 1.0, "a share between 0 and 1, such as 0.1"))]
     commits: Option<f64>,
     /// The number of threads.
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: u16,
     /// Begin N operations a second, and also measure from the moment that each was due.
-    #[arg(long, value_name = "N", value_parser = rate)]
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = number(|rate| (0.001..=1e9).contains(&rate), "a number of operations a second, from 0.001 to 1e9"))]
     rate: Option<f64>,
     /// Open the session again before each select, and compile the selector again.
     #[arg(long, conflicts_with_all = ["commits", "rate"])]
@@ -81,45 +84,22 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// How many seconds to measure.
-    #[arg(long, value_name = "S", default_value = "3", value_parser = seconds)]
-    duration: Duration,
+    #[arg(long, value_name = "S", default_value = "3")]
+    #[arg(value_parser = number(|seconds| seconds > 0.0 && seconds < 1e9, "a positive number of seconds"))]
+    duration: f64,
     #[command(flatten)]
     edition: EditionArgs,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    text.parse::<f64>()
-        .ok()
-        .filter(|seconds| *seconds > 0.0)
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| "expected a positive number of seconds".to_owned())
-}
-
-fn number(text: &str, fits: fn(f64) -> bool, expected: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| fits(*number));
-    number.ok_or_else(|| format!("expected {expected}"))
-}
-
-fn exponent(text: &str) -> Result<f64, String> {
-    number(
-        text,
-        |number| (0.0..=10.0).contains(&number),
-        "a number from 0 to 10",
-    )
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    let fits = |share: f64| share > 0.0 && share < 1.0;
-    number(text, fits, "a share between 0 and 1, such as 0.1")
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    let fits = |rate: f64| (0.001..=1e9).contains(&rate);
-    number(
-        text,
-        fits,
-        "a number of operations a second, from 0.001 to 1e9",
-    )
+/// Reads a number that `fits`.
+fn number(
+    fits: fn(f64) -> bool,
+    expected: &'static str,
+) -> impl Fn(&str) -> Result<f64, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| fits(*number));
+        number.ok_or_else(|| format!("expected {expected}"))
+    }
 }
 
 impl RunCommand for BenchArgs {
@@ -131,31 +111,70 @@ impl RunCommand for BenchArgs {
         let engine = self.edition.engine();
         if let [first, second] = &self.compare[..] {
             let sets = [set(first, with)?, set(second, with)?];
-            for selector in sets.iter().flatten() {
-                engine.prepare(selector)?;
-            }
             let loaded = self.load(&engine, &sets.concat(), with)?;
             let progress = Progress::spinner("measuring");
             let sessions = &loaded.sessions;
-            let compared = compare(&engine, sessions, sets, self.duration, self.seed)?;
+            let compared = compare(&engine, sessions, sets, self.duration(), self.seed)?;
             drop(progress);
             return with.print(&compared, || comparison(&compared));
         }
-        let selectors = self.selectors(with)?;
-        for selector in &selectors {
-            engine.prepare(selector)?;
-        }
-        let weights = self.weights(selectors.len())?;
+        let selectors = &self.selectors(with)?;
+        let weights = &self.weights(selectors.len())?;
         let baseline = self.baseline.as_deref().map(Baseline::read).transpose()?;
-        let loaded = self.load(&engine, &selectors, with)?;
-        self.measure(
-            &engine,
-            &selectors,
-            &weights,
-            &loaded,
-            baseline.flatten(),
-            with,
-        )
+        let baseline = baseline.flatten();
+        let loaded = &self.load(&engine, selectors, with)?;
+        let Subjects { sessions, writers } = self.subjects(loaded)?;
+        let index = Sizes::measure(&sessions);
+        let settings = self.settings(&sessions, index.nodes);
+        if let (Some(file), Some(baseline), false) = (&self.baseline, &baseline, self.force) {
+            baseline.check(file, &settings)?;
+        }
+        let commits = self.commits.unwrap_or(0.0);
+        let open = |at: usize| {
+            let opened = open_again(&loaded.opened[at].name, with.limits);
+            opened.map_err(|failure| {
+                failure
+                    .with_help("`--cold` opens each session by its name, so a file must have one")
+            })
+        };
+        let fresh = || self.edition.engine();
+        let work = Work {
+            engine: &engine,
+            selectors,
+            sessions: &sessions,
+            writers: &writers,
+            mix: &Mix::new(weights, sessions.len(), self.zipf, commits),
+            seed: self.seed,
+            threads: u64::from(self.threads),
+            duration: self.duration(),
+            rate: self.rate,
+            cold: self.cold.then_some((&open, &fresh)),
+            counts_allocations: self.allocations,
+        };
+        clock::cost();
+        let before = engine.cache_stats();
+        let progress = Progress::spinner("measuring");
+        let outcome = work.run()?;
+        drop(progress);
+        let now = selectors.iter().zip(&outcome.selects);
+        let now = now.map(|(selector, tally)| Sampled {
+            selector: selector.clone(),
+            samples_ns: tally.samples(),
+        });
+        let (since, writes) = self.against(baseline.as_ref(), &settings, now.collect())?;
+        let report = Report {
+            args: self,
+            selectors,
+            weights,
+            loaded,
+            settings,
+            index,
+            cache: cache(before, engine.cache_stats()),
+            outcome,
+            since,
+            writes,
+        };
+        with.print(&report.json(), || report.text())
     }
 }
 
@@ -182,7 +201,7 @@ fn of_file(file: &str, with: &Invocation) -> Result<Vec<String>, Failure> {
 }
 
 struct Loaded {
-    names: Vec<String>,
+    opened: Vec<Opened>,
     sessions: Vec<Arc<Session>>,
     seconds: f64,
 }
@@ -195,6 +214,10 @@ struct Subjects {
 }
 
 impl BenchArgs {
+    fn duration(&self) -> Duration {
+        Duration::from_secs_f64(self.duration)
+    }
+
     fn selectors(&self, with: &Invocation) -> Result<Vec<String>, Failure> {
         let mut selectors = self.selectors.clone();
         if let Some(file) = &self.file {
@@ -240,99 +263,30 @@ impl BenchArgs {
         selectors: &[String],
         with: &Invocation,
     ) -> Result<Loaded, Failure> {
+        for selector in selectors {
+            engine.prepare(selector)?;
+        }
         let start = Instant::now();
-        let (mut names, mut sessions) = (Vec::new(), Vec::new());
-        SessionsArgs::default().each_of(&self.sessions, None, with, |opened| {
-            names.push(opened.name.clone());
-            sessions.push(Arc::clone(&opened.session));
-            Ok(())
-        })?;
+        let opened = open_words(&self.sessions, with)?;
         let seconds = start.elapsed().as_secs_f64();
-        if sessions.is_empty() {
+        if opened.is_empty() {
             return Err(
                 Failure::plain(Exit::Missing, "there are no sessions to measure on")
                     .with_help("pactql sessions STORE lists what a store has"),
             );
         }
-        for (name, session) in names.iter().zip(&sessions) {
+        for Opened { name, session, .. } in &opened {
             for selector in selectors {
                 run_once(engine, session, selector)
                     .map_err(|error| Failure::in_session(error, Some(name)))?;
             }
         }
+        let sessions = opened.iter().map(|one| Arc::clone(&one.session));
         Ok(Loaded {
-            names,
-            sessions,
+            sessions: sessions.collect(),
+            opened,
             seconds,
         })
-    }
-
-    fn measure(
-        &self,
-        engine: &Engine,
-        selectors: &[String],
-        weights: &[u64],
-        loaded: &Loaded,
-        baseline: Option<Baseline>,
-        with: &Invocation,
-    ) -> Result<Exit, Failure> {
-        let Subjects { sessions, writers } = self.subjects(loaded)?;
-        let index = Sizes::measure(&sessions);
-        let settings = self.settings(&sessions, index.nodes);
-        if let (Some(file), Some(baseline), false) = (&self.baseline, &baseline, self.force) {
-            baseline.check(file, &settings)?;
-        }
-        let mix = Mix::new(
-            weights,
-            sessions.len(),
-            self.zipf,
-            self.commits.unwrap_or(0.0),
-        );
-        let open = |at: usize| {
-            let opened = open_again(&loaded.names[at], with.limits);
-            opened.map_err(|failure| {
-                failure
-                    .with_help("`--cold` opens each session by its name, so a file must have one")
-            })
-        };
-        let fresh = || self.edition.engine();
-        let work = Work {
-            engine,
-            selectors,
-            sessions: &sessions,
-            writers: &writers,
-            mix: &mix,
-            seed: self.seed,
-            threads: u64::from(self.threads),
-            duration: self.duration,
-            rate: self.rate,
-            cold: self.cold.then_some((&open, &fresh)),
-            counts_allocations: self.allocations,
-        };
-        clock::cost();
-        let before = engine.cache_stats();
-        let progress = Progress::spinner("measuring");
-        let outcome = work.run()?;
-        drop(progress);
-        let now = selectors.iter().zip(&outcome.selects);
-        let now = now.map(|(selector, tally)| Sampled {
-            selector: selector.clone(),
-            samples_ns: tally.samples(),
-        });
-        let (since, writes) = self.against(baseline.as_ref(), &settings, now.collect())?;
-        let report = Report {
-            args: self,
-            selectors,
-            weights,
-            loaded,
-            settings,
-            index,
-            cache: cache(before, engine.cache_stats()),
-            outcome,
-            since,
-            writes,
-        };
-        with.print(&report.json(), || report.text())
     }
 
     /// The sessions to select from: with --commits live copies of those that were loaded.

@@ -39,11 +39,6 @@ pub(super) trait RunCommand {
         &[PrintAs::Text, PrintAs::Json]
     }
 
-    /// Which rows of a table the options ask for.
-    fn order(&self) -> RowOrder {
-        RowOrder::default()
-    }
-
     /// Whether `--timeout` is for each call that the command answers, not for the command.
     fn answers_calls(&self) -> bool {
         false

@@ -167,8 +167,7 @@ impl DiffArgs {
     /// Runs, each compared with the first.
     fn runs(&self, words: &[String], with: &Invocation) -> Result<Exit, Failure> {
         self.without_moves()?;
-        let (opened, _) = sessions::open_words(words, with.limits)?;
-        let mut opened = opened.into_iter();
+        let mut opened = sessions::open_words(words, with)?.into_iter();
         let (Some(first), true) = (opened.next(), opened.len() > 0) else {
             let line = format!("pactql diff {} @t-1 @t0", quoted(&words[0]));
             return Err(

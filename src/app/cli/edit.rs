@@ -1,7 +1,7 @@
 //! `pactql edit …`: the commands that change a session, and their references and provider calls.
 
 use super::command::{Invocation, RunCommand, print};
-use super::options::{FormArgs, OrderArgs};
+use super::options::{FormArgs, rows};
 use super::sessions::{self, open_store};
 use super::words::quoted;
 use super::write::{
@@ -15,7 +15,7 @@ use crate::history::{Attempt, AttemptStatus};
 use crate::logs::file::SessionFile;
 use crate::runtime::{Commit as Committed, Measure, NewNode, Policy, Scope};
 use crate::support::diag::{Code, Diagnostic, Error, nearest};
-use crate::support::table::{RowOrder, TextTable};
+use crate::support::table::TextTable;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::fmt::Write;
@@ -134,14 +134,6 @@ impl MatchedArgs {
 }
 
 impl RunCommand for EditArgs {
-    fn order(&self) -> RowOrder {
-        match &self.change {
-            EditCommand::Refs(refs) => refs.order.get(),
-            EditCommand::Attempts(attempts) => attempts.order.get(),
-            _ => RowOrder::default(),
-        }
-    }
-
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         type Put = fn(&mut Context, &str, NewNode) -> Result<String, Error>;
         let put = |write: &WriteArgs, place: &str, node: &NodeArgs, put: Put| {
@@ -359,7 +351,7 @@ impl Fork {
 /// nor can a node above it. `add` replaces a reference of the same name, and prints
 /// the id of the node; `drop` prints the id of the node that is free again.
 #[derive(Args, Debug)]
-#[command(mut_arg("sort", |sort| sort.value_parser(["name", "id"])))]
+#[command(args(rows(["name", "id"])))]
 #[command(override_usage = "\
 pactql edit refs [OPTIONS] <SESSION>
        pactql edit refs [OPTIONS] <SESSION> add <NAME> <SELECTOR>
@@ -376,8 +368,6 @@ struct Refs {
     /// A selector of the one node to pin.
     #[arg(requires = "name", allow_hyphen_values = true)]
     selector: Option<String>,
-    #[command(flatten)]
-    order: OrderArgs,
 }
 
 impl Refs {
@@ -434,7 +424,7 @@ impl Refs {
 /// completed, or --canceled, or --error TEXT. A cycle may have several. Attempts are part of no
 /// snapshot; `render --request` shows what the one of a cycle was sent.
 #[derive(Args, Debug)]
-#[command(mut_arg("sort", |sort| sort.value_parser([
+#[command(args(rows([
     "attempt", "status", "provider", "model", "in", "out", "error",
 ])))]
 #[command(override_usage = "\
@@ -458,8 +448,6 @@ struct AttemptsArgs {
     form: FormArgs,
     #[command(flatten)]
     ending: CallEndingArgs,
-    #[command(flatten)]
-    order: OrderArgs,
 }
 
 /// How a call ended.

@@ -1,10 +1,11 @@
 //! `fields`, and the completion of command lines in a shell, which proposes the words of the session that is named.
 
 use super::command::{Invocation, RunCommand, stream};
-use super::options::{OrderArgs, RowOrder};
-use super::sessions::{EVERY_LOG, Opened, SessionsArgs};
+use super::options::rows;
+use super::sessions::{EVERY_LOG, Opened, SessionsArgs, SessionsToOpen};
 use super::words::{exists, reads_as_selector};
-use crate::app::present::sessions::{FileContents, in_folder, session_of};
+use crate::app::present::folders::LogSource;
+use crate::app::present::known::sessions_of;
 use crate::app::present::stores::{self, Access, StoreAddress};
 use crate::app::present::{Exit, Failure};
 use crate::inspect::{Fields, FieldsReport};
@@ -18,7 +19,6 @@ use clap_complete::engine::{
 use clap_complete::env::{CompleteEnv, Shells};
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
 use std::time::Duration;
 
 /// What can a selector ask for in these sessions?
@@ -28,19 +28,13 @@ use std::time::Duration;
 /// once. Of all sessions of a store the database counts, and none is loaded.
 #[derive(Args, Debug)]
 #[command(mut_arg("sessions", |sessions| sessions.help(EVERY_LOG)))]
-#[command(mut_arg("sort", |sort| sort.value_parser(["name", "nodes", "values"])))]
+#[command(args(rows(["name", "nodes", "values"])))]
 pub(super) struct FieldsArgs {
     #[command(flatten)]
     sessions: SessionsArgs,
-    #[command(flatten)]
-    order: OrderArgs,
 }
 
 impl RunCommand for FieldsArgs {
-    fn order(&self) -> RowOrder {
-        self.order.get()
-    }
-
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let fields = RefCell::new(Fields::default());
         let add = |opened: &Opened| {
@@ -51,14 +45,9 @@ impl RunCommand for FieldsArgs {
             fields.borrow_mut().add_store(store, glob)?;
             Ok(Some(Vec::new()))
         };
-        let sessions = &self.sessions;
-        if sessions.sessions.is_empty() {
-            SessionsArgs::each_of_machine(with, add)?;
-        } else if sessions.is_all() {
-            sessions.each_of(&sessions.sessions, Some(&count), with, add)?;
-        } else {
-            sessions.each(with, add)?;
-        }
+        let count: SessionsToOpen<'_> = &count;
+        let count = self.sessions.is_all().then_some(count);
+        self.sessions.each_or_all(count, with, add)?;
         let report = fields.into_inner().report();
         with.print(&report, || report.text(with.paint()))
     }
@@ -147,14 +136,8 @@ fn add(word: &str, fields: &mut Fields) -> Result<(), Failure> {
         fields.add_store(&store, address.glob())?;
         return Ok(());
     }
-    match in_folder(Path::new(word), Limits { max_input: READ }, None)? {
-        FileContents::Session(session) => fields.add(&session)?,
-        FileContents::Log(logs, _) => {
-            for log in &logs {
-                fields.add(&*session_of(log)?)?;
-            }
-        }
-        FileContents::Neither(_) => {}
+    for log in sessions_of(&LogSource::new(word), Limits { max_input: READ }, None)? {
+        fields.add(&log.session)?;
     }
     Ok(())
 }

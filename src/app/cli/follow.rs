@@ -53,28 +53,23 @@ impl Interrupt {
     }
 }
 
-/// Calls `turn` until the program is interrupted, or until a turn returns the exit code with which it ends. `None` after an
-/// interrupt.
+/// Calls `turn` until the program is interrupted, or until a turn returns an exit code, since all that was followed has
+/// been given up.
 pub(super) fn in_turns(
     mut turn: impl FnMut(&Interrupt) -> Result<Option<Exit>, Failure>,
-) -> Result<Option<Exit>, Failure> {
+) -> Result<Exit, Failure> {
     let interrupt = Interrupt::watch()?;
     while !interrupt.is_set() {
         let began = Instant::now();
         if let Some(exit) = turn(&interrupt)? {
-            return Ok(Some(exit));
+            return Err(Failure::plain(exit, "none of the logs can be followed"));
         }
         let until = Instant::now() + PAUSE.max(began.elapsed());
         while Instant::now() < until && !interrupt.is_set() {
             std::thread::sleep(TICK);
         }
     }
-    Ok(None)
-}
-
-/// The failure when all that was followed has been given up.
-pub(super) fn nothing_left(exit: Exit) -> Failure {
-    Failure::plain(exit, "none of the logs can be followed")
+    Ok(Exit::Ok)
 }
 
 #[derive(Default)]

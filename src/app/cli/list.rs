@@ -1,11 +1,11 @@
 //! `pactql sessions`: which sessions there are, and with `-v` what each contains.
 
 use super::command::{Invocation, RunCommand, print, say};
-use super::options::OrderArgs;
+use super::options::rows;
 use super::output::{clean, counted, printable, snapshot_label};
 use super::reports::append;
 use super::sessions::{
-    Opened, SessionsArgs, ending_name, ending_of_session, ending_text, open_store, or_newest,
+    Opened, SessionsArgs, ending_name, ending_of_session, ending_text, open_store,
 };
 use super::typed;
 use super::words::quoted;
@@ -18,7 +18,7 @@ use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
 use crate::store::{ListedInfo, SessionInfo};
-use crate::support::table::{RowOrder, TableCell, TextTable, Tint};
+use crate::support::table::{TableCell, TextTable, Tint};
 use crate::support::text::amount;
 use crate::tree::NodeClass;
 use crate::tree::timestamp::{millis, rfc3339_of_nanos};
@@ -41,7 +41,7 @@ const SHOWN_DEPTHS: usize = 12;
 #[derive(Args, Debug)]
 #[command(mut_arg("sessions", |sessions| sessions.help("Sessions: files, directories, `STORE#name`, `STORE#glob`, \
     `STORE`, or `-` for standard input [default: the ten newest that agents keep on this machine, with what they used]")))]
-#[command(mut_arg("sort", |sort| sort.value_parser([
+#[command(args(rows([
     "name", "snapshots", "cycle", "committed", "title", "project", "agent", "model", "source",
     "parent", "when", "steps", "tokens", "cost", "session",
 ])))]
@@ -59,20 +59,13 @@ pub(super) struct ListArgs {
     /// Exit with code 8 if there are none.
     #[arg(long)]
     fail_if_empty: bool,
-    #[command(flatten)]
-    order: OrderArgs,
 }
 
 impl RunCommand for ListArgs {
-    fn order(&self) -> RowOrder {
-        self.order.get()
-    }
-
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         if self.verbose {
             let mut out = String::new();
-            let names = or_newest(&self.sessions.sessions, with.limits)?;
-            self.sessions.each_of(&names, None, with, |opened| {
+            self.sessions.each(with, |opened| {
                 let (json, text) = described(opened, self.at.as_deref())?;
                 append(opened, with, &[json], || text, &mut out)
             })?;

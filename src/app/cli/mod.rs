@@ -200,8 +200,10 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
     let arguments = typed::with_command(arguments, program);
     let matches = program().try_get_matches_from(arguments);
-    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let parsed = matches
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, options::order(&matches))));
+    let (cli, order) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return refuse(&error),
     };
     let command = cli.command.get();
@@ -212,7 +214,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             cli.format
         },
         color: cli.color,
-        order: command.order(),
+        order,
         limits: Limits {
             max_input: cli.max_input,
         },

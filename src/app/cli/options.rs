@@ -8,7 +8,7 @@ use crate::render::Provider;
 use crate::support::diag;
 pub(super) use crate::support::table::{Paint, RowOrder, Tint};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ColorChoice, ValueEnum};
+use clap::{Arg, ArgAction, ArgMatches, Args, ColorChoice, ValueEnum};
 use std::io::IsTerminal;
 
 /// Whether output to a stream is coloured: by default on a terminal, unless NO_COLOR is set or TERM is `dumb`.
@@ -44,39 +44,36 @@ pub(super) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// The rows of a list.
-#[derive(Args, Debug)]
-pub(super) struct OrderArgs {
-    /// Only the first N rows.
-    #[arg(
-        short = 'n',
-        value_name = "N",
-        conflicts_with = "json",
-        help_heading = "Rows"
-    )]
-    number: Option<usize>,
-    /// Sort by a column: numbers from the largest, words from the first.
-    #[arg(
-        long,
-        value_name = "COLUMN",
-        conflicts_with = "json",
-        help_heading = "Rows"
-    )]
-    sort: Option<String>,
-    /// The other way round.
-    #[arg(long, conflicts_with = "json", help_heading = "Rows")]
-    reverse: bool,
+/// The options of a command that prints a table with these columns.
+pub(super) fn rows<const N: usize>(columns: [&'static str; N]) -> [Arg; 3] {
+    let number = Arg::new("number").short('n').value_name("N");
+    let number = number.value_parser(clap::value_parser!(usize));
+    let sort = Arg::new("sort").long("sort").value_name("COLUMN");
+    let sort = sort.value_parser(columns);
+    let reverse = Arg::new("reverse").long("reverse");
+    let all = [
+        number.help("Only the first N rows"),
+        sort.help("Sort by a column: numbers from the largest, words from the first"),
+        reverse
+            .action(ArgAction::SetTrue)
+            .help("The other way round"),
+    ];
+    all.map(|arg| arg.conflicts_with("json").help_heading("Rows"))
 }
 
-impl OrderArgs {
-    pub(super) fn get(&self) -> RowOrder {
-        // A name is needed as long as the program runs.
-        let leak = |name: &String| &*Box::leak(name.clone().into_boxed_str());
-        RowOrder {
-            by: self.sort.as_ref().map(leak),
-            is_reversed: self.reverse,
-            most: self.number,
-        }
+/// The rows that the options of [`rows`] ask for, of whichever command was typed.
+pub(super) fn order(matches: &ArgMatches) -> RowOrder {
+    if let Some((_, below)) = matches.subcommand() {
+        return order(below);
+    }
+    // A name is needed as long as the program runs.
+    let leak = |name: &String| &*Box::leak(name.clone().into_boxed_str());
+    let sort = matches.try_get_one("sort").ok().flatten();
+    let reverse = matches.try_get_one("reverse").ok().flatten();
+    RowOrder {
+        by: sort.map(leak),
+        is_reversed: reverse.copied().unwrap_or_default(),
+        most: matches.try_get_one("number").ok().flatten().copied(),
     }
 }
 

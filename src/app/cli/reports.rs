@@ -4,7 +4,7 @@
 //! `crate::inspect`.
 
 use super::command::{Invocation, RunCommand, print, say};
-use super::options::{FormArgs, OrderArgs, PrintAs, TokenizerArgs, named};
+use super::options::{FormArgs, PrintAs, TokenizerArgs, named, rows};
 use super::sessions::{
     EVERY_LOG, InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs, or_newest,
 };
@@ -21,7 +21,7 @@ use crate::inspect::{
 };
 use crate::store::Store;
 use crate::support::diag::Error;
-use crate::support::table::{Paint, RowOrder, TableCell, TextTable};
+use crate::support::table::{Paint, TableCell, TextTable};
 use crate::support::text::amount;
 use clap::Args;
 use serde::Serialize;
@@ -91,7 +91,7 @@ fn report<R: Report>(
 /// its definition. Images are not counted, and their number is given. The provider's own count is beside it, if
 /// the session has it. `--unused` and `--duplicates` list what was sent in vain.
 #[derive(Args, Debug)]
-#[command(mut_arg("sort", |sort| sort.value_parser(["name", "bytes", "blocks", "provider-in", "requests", "sent", "cached", "cost"])))]
+#[command(args(rows(["name", "bytes", "blocks", "provider-in", "requests", "sent", "cached", "cost"])))]
 pub(super) struct TokensArgs {
     #[command(flatten)]
     inspected: InspectedArgs,
@@ -113,15 +113,9 @@ pub(super) struct TokensArgs {
     tokenizer: TokenizerArgs,
     #[command(flatten)]
     prices: PriceArgs,
-    #[command(flatten)]
-    order: OrderArgs,
 }
 
 impl RunCommand for TokensArgs {
-    fn order(&self) -> RowOrder {
-        self.order.get()
-    }
-
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let default = if self.unused {
             Part::all()
@@ -167,7 +161,7 @@ impl RunCommand for TokensArgs {
 /// blocks added, removed and changed, how much of the request before a prompt cache can reuse, and what happened. What
 /// has no room is left out, but not the column of --sort. `--changes` only counts, newest first.
 #[derive(Args, Debug)]
-#[command(mut_arg("sort", |sort| sort.value_parser(["cycle", "time", "duration", "gap", "tokens", "counted", "cached", "reply", "prefix"])))]
+#[command(args(rows(["cycle", "time", "duration", "gap", "tokens", "counted", "cached", "reply", "prefix"])))]
 pub(super) struct StepsArgs {
     #[command(flatten)]
     inspected: InspectedArgs,
@@ -186,15 +180,9 @@ pub(super) struct StepsArgs {
     /// Print long text on a terminal at once.
     #[arg(long)]
     no_pager: bool,
-    #[command(flatten)]
-    order: OrderArgs,
 }
 
 impl RunCommand for StepsArgs {
-    fn order(&self) -> RowOrder {
-        self.order.get()
-    }
-
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let (sessions, part) = self.inspected.split(None, Part::default(), with)?;
         if (self.changes || self.follow) && self.inspected.has_time()? {
@@ -447,7 +435,7 @@ impl RunCommand for ShowArgs {
 /// counted once.
 #[derive(Args, Debug)]
 #[command(mut_arg("sessions", |sessions| sessions.help(EVERY_LOG)))]
-#[command(mut_arg("sort", |sort| sort.value_parser(["name", "requests", "tokens-in", "cached", "cache-writes", "tokens-out", "cost"])))]
+#[command(args(rows(["name", "requests", "tokens-in", "cached", "cache-writes", "tokens-out", "cost"])))]
 pub(super) struct UsageCommand {
     #[command(flatten)]
     sessions: SessionsArgs,
@@ -457,26 +445,16 @@ pub(super) struct UsageCommand {
     by: UsageBy,
     #[command(flatten)]
     prices: PriceArgs,
-    #[command(flatten)]
-    order: OrderArgs,
 }
 
 impl RunCommand for UsageCommand {
-    fn order(&self) -> RowOrder {
-        self.order.get()
-    }
-
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let mut usage = Usage::new(self.by, self.prices.table()?);
         let add = |opened: &Opened| {
             let added = usage.add(&opened.name, &opened.session);
             added.map_err(|error| opened.failure(error))
         };
-        if self.sessions.sessions.is_empty() {
-            SessionsArgs::each_of_machine(with, add)?;
-        } else {
-            self.sessions.each(with, add)?;
-        }
+        self.sessions.each_or_all(None, with, add)?;
         with.print(&usage, || usage.text(with.paint()))
     }
 }
@@ -487,7 +465,7 @@ impl RunCommand for UsageCommand {
 /// blocks in it.
 /// With --over, a block counts in each snapshot that has it, so the sums are what was sent in all requests.
 #[derive(Args, Debug)]
-#[command(mut_arg("sort", |sort| sort.value_parser(["name", "bytes", "blocks"])))]
+#[command(args(rows(["name", "bytes", "blocks"])))]
 pub(super) struct TopArgs {
     #[command(flatten)]
     sessions: SessionsArgs,
@@ -499,15 +477,9 @@ pub(super) struct TopArgs {
     time: TimeArgs,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
-    #[command(flatten)]
-    order: OrderArgs,
 }
 
 impl RunCommand for TopArgs {
-    fn order(&self) -> RowOrder {
-        self.order.get()
-    }
-
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let (given, part) = self.time.split(&self.sessions.sessions, Part::default())?;
         let all = [".cb".to_owned()];
@@ -568,8 +540,7 @@ impl RunCommand for AssertArgs {
         let mut holds = true;
         let (engine, mut out) = (Engine::new(), String::new());
         // A condition is one of every session: none is left out.
-        let names = or_newest(&self.sessions.sessions, with.limits)?;
-        let count = self.sessions.each_of(&names, None, with, |opened| {
+        let count = self.sessions.each(with, |opened| {
             let report: AssertReport = opened.report(&engine, &options)?;
             holds &= report.holds;
             let text = || report.text(&options, with.paint());

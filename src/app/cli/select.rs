@@ -227,11 +227,11 @@ impl SelectArgs {
         let mut sources = Vec::new();
         for run in names.chunk_by(|a, b| whole(a).is_none() && whole(b).is_none()) {
             let store = run.first().and_then(|name| whole(name));
-            let (opened, is_several) = match store {
-                Some(_) => (Vec::new(), true),
-                None => sessions::open_words(run, how.with.limits)?,
+            let opened = match store {
+                Some(_) => Vec::new(),
+                None => sessions::open_words(run, &how.with)?,
             };
-            several |= is_several;
+            several |= store.is_some() || opened.iter().any(|one| one.several);
             sources.push((store, opened));
         }
         let mut run = Answers {

@@ -2,7 +2,7 @@
 //! inspected which snapshots, and which nodes of them.
 
 use super::command::{Invocation, say};
-use super::follow::{FollowedFiles, in_turns, nothing_left};
+use super::follow::{FollowedFiles, in_turns};
 use super::input;
 use super::progress::Progress;
 use super::typed::{self, address, retyped, take_time};
@@ -65,8 +65,7 @@ pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> 
         return Err(Failure::several(Path::new(name), &files));
     }
     let progress = Progress::spinner(format!("reading {name}"));
-    let stores = stores_of(&[name.to_owned()])?;
-    let read = read(name, limits, &stores, None)?;
+    let read = read(name, limits, None)?;
     drop(progress);
     say(&read.said);
     read.only(name)
@@ -74,8 +73,7 @@ pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> 
 
 /// Opens a session that was opened before, by its name, and says nothing.
 pub(super) fn open_again(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> {
-    let stores = stores_of(&[name.to_owned()])?;
-    read(name, limits, &stores, None)?.only(name)
+    read(name, limits, None)?.only(name)
 }
 
 /// Opens a session as [`open`] does, and finds the snapshot at `address`; without one, the working state, or else
@@ -98,19 +96,6 @@ pub(super) fn note_reconstructed(is_reconstructed: bool) {
             say("note: reconstructed: the log is a transcript and does not say exactly what was sent\n");
         });
     }
-}
-
-type StoresByName = HashMap<String, Store>;
-
-fn stores_of(names: &[String]) -> Result<StoresByName, Failure> {
-    let mut open = StoresByName::new();
-    for address in names.iter().filter_map(|name| StoreAddress::parse(name)) {
-        if !open.contains_key(address.store) {
-            let store = open_store(address.store, Access::Read)?;
-            open.insert(address.store.to_owned(), store);
-        }
-    }
-    Ok(open)
 }
 
 /// Opens a store.
@@ -199,12 +184,10 @@ impl ReadSessions {
 fn read(
     name: &str,
     limits: Limits,
-    stores: &StoresByName,
     followed: Option<&FollowedLogs>,
 ) -> Result<ReadSessions, Failure> {
     if let Some(address) = StoreAddress::parse(name) {
-        let store = stores.get(address.store);
-        let store = store.ok_or_else(|| Failure::internal("the store is not open"))?;
+        let store = open_store(address.store, Access::Read)?;
         return Ok(ReadSessions::one(store.session(address.one()?)?));
     }
     // A pipe is read once, as standard input is.
@@ -242,14 +225,14 @@ pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
     words.chunk_by(move |a, b| is_file(a) && is_file(b))
 }
 
-/// Opens the sessions that words mean, with their names; also whether one of the words means several.
-pub(super) fn open_words(words: &[String], limits: Limits) -> Result<(Vec<Opened>, bool), Failure> {
-    let mut opening = Opening::new(limits);
-    let sources = opening.sources(words)?;
-    let opened = opening.open(&sources)?;
-    opening.finish()?;
-    let several = opening.several;
-    Ok((opened, several))
+/// Opens the sessions that words mean, and keeps them all.
+pub(super) fn open_words(words: &[String], with: &Invocation) -> Result<Vec<Opened>, Failure> {
+    let mut all = Vec::new();
+    SessionsArgs::default().each_of(words, None, with, |opened| {
+        all.push(opened.clone());
+        Ok(())
+    })?;
+    Ok(all)
 }
 
 /// What is opened: what a word means, or a file of a folder.
@@ -267,6 +250,7 @@ impl Source {
 }
 
 /// Opens what words mean, some at a time.
+#[derive(Default)]
 struct Opening {
     limits: Limits,
     /// Whether there may be several sessions.
@@ -284,16 +268,11 @@ struct Opening {
 }
 
 impl Opening {
-    fn new(limits: Limits) -> Self {
+    fn new(limits: Limits, several: bool) -> Self {
         Self {
             limits,
-            several: false,
-            taken: HashSet::new(),
-            said: HashSet::new(),
-            opened: 0,
-            left_out: Vec::new(),
-            failure: None,
-            followed: None,
+            several,
+            ..Self::default()
         }
     }
 
@@ -318,11 +297,6 @@ impl Opening {
 
     /// Opens some in parallel, and says what is odd about them. Of several failures the first in order is returned.
     fn open(&mut self, sources: &[Source]) -> Result<Vec<Opened>, Failure> {
-        let words = sources.iter().filter_map(|source| match source {
-            Source::Word(word) => Some(word.clone()),
-            _ => None,
-        });
-        let stores = stores_of(&words.collect::<Vec<_>>())?;
         let limits = self.limits;
         let progress = match sources {
             [Source::Word(name)] => Progress::spinner(format!("reading {name}")),
@@ -330,7 +304,7 @@ impl Opening {
         };
         let followed = self.followed.as_ref();
         let of = |source: &Source| match source {
-            Source::Word(name) => read(name, limits, &stores, followed).map(Ok),
+            Source::Word(name) => read(name, limits, followed).map(Ok),
             Source::File(file) if let Err(failure) = file.check() => Ok(Err(failure)),
             Source::File(file) => match ReadSessions::of_store(&file.path)? {
                 Some(read) => Ok(Ok(read)),
@@ -473,8 +447,7 @@ pub(super) fn follow(
     with: &Invocation,
     mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
-    let mut opening = Opening::new(with.limits);
-    opening.several = words.len() > 1;
+    let mut opening = Opening::new(with.limits, words.len() > 1);
     opening.followed = Some(FollowedLogs::default());
     let mut all = Vec::with_capacity(words.len());
     for word in words {
@@ -498,7 +471,7 @@ pub(super) fn follow(
     }
     let has_store = all.iter().any(|one| matches!(one, Followed::Store(..)));
     let mut files = FollowedFiles::default();
-    let given_up = in_turns(|interrupt| {
+    in_turns(|interrupt| {
         for followed in &mut all {
             let sources = match followed {
                 Followed::Store(address, store, open) => {
@@ -519,11 +492,7 @@ pub(super) fn follow(
             }
         }
         Ok(files.end_turn().filter(|_| !has_store))
-    })?;
-    match given_up {
-        Some(exit) => Err(nothing_left(exit)),
-        None => Ok(Exit::Ok),
-    }
+    })
 }
 
 /// Visits the sessions of a store that are new or have grown since the turn before.
@@ -549,12 +518,7 @@ fn follow_store(
                 session
             }
         };
-        visit(&Opened {
-            name: format!("{}#{name}", without_passwords(address.store)),
-            session,
-            log: None,
-            several,
-        })?;
+        visit(&Opened::stored(address, &name, session, several))?;
     }
     Ok(())
 }
@@ -783,6 +747,7 @@ impl PriceArgs {
     }
 }
 
+#[derive(Clone)]
 pub(super) struct Opened {
     /// What names it, without passwords.
     pub(super) name: String,
@@ -794,6 +759,15 @@ pub(super) struct Opened {
 }
 
 impl Opened {
+    fn stored(address: StoreAddress<'_>, name: &str, session: Arc<Session>, several: bool) -> Self {
+        Self {
+            name: format!("{}#{name}", without_passwords(address.store)),
+            session,
+            log: None,
+            several,
+        }
+    }
+
     pub(super) fn label(&self) -> Option<&str> {
         self.several.then_some(&*self.name)
     }
@@ -822,7 +796,8 @@ impl Opened {
 }
 
 impl SessionsArgs {
-    /// Opens the sessions in the order of the words and in a store of the names, and gives each to `visit`.
+    /// Opens the sessions (the newest if none is named) in the order of the words and in a store of the names, and gives
+    /// each to `visit`.
     /// Those of a store are open one at a time, and only those that were chosen. Returns how many there were;
     /// says so if there was none.
     pub(super) fn each(
@@ -830,7 +805,8 @@ impl SessionsArgs {
         with: &Invocation,
         visit: impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
-        self.each_of(&self.sessions, None, with, visit)
+        let names = or_newest(&self.sessions, with.limits)?;
+        self.each_of(&names, None, with, visit)
     }
 
     /// As [`SessionsArgs::each`], where one of several sessions that lacks a snapshot that is wanted, such as a fork
@@ -887,24 +863,26 @@ impl SessionsArgs {
                 return Err(Failure::usage(message)
                     .with_help("pactql import FILE... -o STORE.db puts sessions into a store"));
             }
-            let mut opening = Opening::new(with.limits);
+            let mut opening = Opening::new(with.limits, several);
             let sources = opening.sources(run)?;
-            opening.several |= several;
             count += opening.each(&sources, &mut visit)?;
             several |= opening.several;
         }
         Ok(count)
     }
 
-    /// As [`SessionsArgs::each`], of the logs of all agents of this machine.
-    pub(super) fn each_of_machine(
+    /// As [`SessionsArgs::each_of`], of the logs of all agents of this machine if no session is named.
+    pub(super) fn each_or_all(
+        &self,
+        to_open: Option<SessionsToOpen<'_>>,
         with: &Invocation,
         mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
+        if !self.sessions.is_empty() {
+            return self.each_of(&self.sessions, to_open, with, visit);
+        }
         let sources: Vec<Source> = logs_of_machine()?.into_iter().map(Source::File).collect();
-        let mut opening = Opening::new(with.limits);
-        opening.several = true;
-        opening.each(&sources, &mut visit)
+        Opening::new(with.limits, true).each(&sources, &mut visit)
     }
 
     /// Whether no option chooses among the sessions of a store.
@@ -928,14 +906,13 @@ impl SessionsArgs {
         let (names, count) = match to_open {
             _ if !address.is_several() && self.is_all() => (vec![address.one()?.to_owned()], 1),
             Some(to_open) if self.is_all() => (to_open, store.count(address.glob())?),
-            None if self.is_all() => {
-                let names = store.names(address.glob())?;
-                let count = names.len();
-                (names, count)
-            }
             to_open => {
-                let chosen = self.chosen(&store, address, usize::MAX)?.into_iter();
-                let mut names: Vec<String> = chosen.map(|one| one.info.name).collect();
+                let mut names = if self.is_all() {
+                    store.names(address.glob())?
+                } else {
+                    let chosen = self.chosen(&store, address, usize::MAX)?.into_iter();
+                    chosen.map(|one| one.info.name).collect()
+                };
                 let count = names.len();
                 if let Some(to_open) = to_open {
                     // Both are in byte order.
@@ -949,13 +926,7 @@ impl SessionsArgs {
         }
         for name in &names {
             let session = store.session(name)?;
-            let opened = Opened {
-                name: format!("{}#{name}", without_passwords(address.store)),
-                session,
-                log: None,
-                several,
-            };
-            visit(&opened)?;
+            visit(&Opened::stored(address, name, session, several))?;
         }
         Ok(count)
     }

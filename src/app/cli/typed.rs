@@ -5,7 +5,8 @@
 
 use super::words::{exists, is_file, is_selector, joined};
 use crate::app::present::stores::StoreAddress;
-use crate::app::present::{Exit, Failure, quote};
+use crate::app::present::{Exit, Failure, quote, sessions};
+use crate::query::ir::Address;
 use crate::support::diag::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, Command, Error, ValueEnum};
@@ -347,20 +348,10 @@ pub(super) fn not_one_argument() -> Failure {
     Failure::usage("a selector is one argument, in quotes")
 }
 
-/// The address of a snapshot, with its `@`: a number alone is a cycle, and `latest` the newest commit.
+/// The address of a committed snapshot, with its `@`: a number alone is a cycle, and `latest` the newest commit.
 pub(super) fn address(word: &str) -> Option<String> {
-    let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
-    if number(word) {
-        return Some(format!("@c{word}"));
-    }
-    if word == "latest" {
-        return Some("@t0".to_owned());
-    }
-    let plain = word.strip_prefix('@').unwrap_or(word);
-    let is_address = plain == "t0"
-        || plain.strip_prefix("t-").is_some_and(number)
-        || plain.strip_prefix('c').is_some_and(number);
-    is_address.then(|| format!("@{plain}"))
+    let address = sessions::address(word);
+    address.parse::<Address>().is_ok().then_some(address)
 }
 
 /// The two addresses of a range such as `3..7`.

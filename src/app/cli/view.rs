@@ -2,7 +2,7 @@
 
 use super::command::{Invocation, RunCommand};
 use crate::app::present::{Exit, Failure};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::net::IpAddr;
 
 /// What did the models see, step by step? Opens a page in the browser, which follows what grows.
@@ -61,16 +61,9 @@ struct ListenArgs {
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
     /// What is logged on standard error.
-    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = LogLevel::Warn)]
-    log: LogLevel,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LogLevel {
-    Off,
-    Warn,
-    Info,
-    Debug,
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    #[arg(value_parser = ["off", "warn", "info", "debug"])]
+    log: String,
 }
 
 impl RunCommand for ViewArgs {
@@ -123,14 +116,9 @@ fn serve(
             ));
         }
     };
-    let level = match listen.log {
-        LogLevel::Off => LevelFilter::OFF,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-    };
+    let level: Option<LevelFilter> = listen.log.parse().ok();
     let log = tracing_subscriber::fmt()
-        .with_max_level(level)
+        .with_max_level(level.unwrap_or(LevelFilter::WARN))
         .with_ansi(false);
     // A process that has this program inside may have a log of its own.
     let _ = log.with_writer(std::io::stderr).try_init();
@@ -143,9 +131,8 @@ fn serve(
     let places = serve::Places::new(places, with.limits, write)?;
     let interrupt = super::follow::Interrupt::watch()?;
     serve::serve(places, &options, interrupt.flag(), |url| {
-        let json = || serde_json::json!({ "url": url }).to_string();
         let line = if with.is_json() {
-            json()
+            serde_json::json!({ "url": url }).to_string()
         } else {
             url.to_owned()
         };
