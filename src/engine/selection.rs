@@ -94,7 +94,7 @@ struct Recipe {
     bound: Arc<BoundSelector>,
     ops: Vec<Op>,
     /// The rows, and the work of the run that found them.
-    found: OnceLock<(FoundRows, Counters)>,
+    found: OnceLock<Box<(FoundRows, Counters)>>,
 }
 
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ impl Recipe {
             return found;
         }
         let found = self.find(trace);
-        self.found.get_or_init(|| (found, trace.counters))
+        self.found.get_or_init(|| Box::new((found, trace.counters)))
     }
 
     fn rows(&self) -> &FoundRows {
@@ -233,43 +233,36 @@ impl KnownRows {
 
 #[inline]
 pub(super) fn ids_of<'a>(snapshot: &'a Snapshot, rows: &MatchedRows) -> Vec<&'a str> {
-    // Filling slots costs half of what adding one by one does.
-    let mut ids = vec![""; rows.len()];
-    if let MatchedRows::Bits(windows) = rows {
-        let (pieces, mut slots) = (snapshot.pieces(), &mut *ids);
-        let mut at = 0;
-        for (first, mut word) in windows.iter().flat_map(Bits::filled_words) {
-            // Mostly one piece has all rows of a word.
-            while word != 0 {
-                let row = first + word.trailing_zeros();
-                while pieces[at].end() <= row {
-                    at += 1;
-                }
-                let (piece, of_segment) = (&pieces[at], pieces[at].segment().ids());
-                let own = word & mask(first / 64, piece.start(), piece.end());
-                let (filled, rest) = slots.split_at_mut(own.count_ones() as usize);
-                of_segment.list(first - piece.shift(), own, filled);
-                slots = rest;
-                word &= !own;
-            }
-        }
-        return ids;
-    }
-    if let MatchedRows::Word { start, word } = *rows {
-        if let Some(piece) = snapshot.pieces().get(snapshot.piece_of(start)) {
+    let pieces = snapshot.pieces();
+    match rows {
+        MatchedRows::Word { word: 0, .. } => Vec::new(),
+        MatchedRows::Word { start, word } => {
+            let piece = &pieces[snapshot.piece_of(*start)];
             let of_segment = piece.segment().ids();
-            of_segment.list(start.wrapping_sub(piece.shift()), word, &mut ids);
+            of_segment.list(start - piece.shift(), *word).collect()
         }
-        return ids;
+        MatchedRows::Bits(windows) => {
+            let (mut ids, mut at) = (Vec::with_capacity(rows.len()), 0);
+            for (first, mut word) in windows.iter().flat_map(Bits::filled_words) {
+                // Mostly one piece has all rows of a word.
+                while word != 0 {
+                    let row = first + word.trailing_zeros();
+                    while pieces[at].end() <= row {
+                        at += 1;
+                    }
+                    let (piece, of_segment) = (&pieces[at], pieces[at].segment().ids());
+                    let own = word & mask(first / 64, piece.start(), piece.end());
+                    ids.extend(of_segment.list(first - piece.shift(), own));
+                    word &= !own;
+                }
+            }
+            ids
+        }
+        MatchedRows::List(rows) => {
+            let mut cursor = snapshot.cursor();
+            rows.iter().map(|row| cursor.id(*row)).collect()
+        }
     }
-    let mut cursor = snapshot.cursor();
-    let mut slots = ids.iter_mut();
-    rows.for_each(|row| {
-        if let Some(slot) = slots.next() {
-            *slot = cursor.id(row);
-        }
-    });
-    ids
 }
 
 impl Selection {
@@ -287,15 +280,32 @@ impl Selection {
         else {
             return Self::lazy(bound, history, RowSource::One(position));
         };
-        let rows = run(bound, RunInput::new(snapshot, &*history), trace);
-        let nothing = rows.is_empty().then(|| Arc::clone(bound));
+        // Apart from the others: two numbers are stored where they stay, while a larger value that was just put together of
+        // them costs more to move than they cost to find.
+        match run(bound, RunInput::new(snapshot, &*history), trace) {
+            MatchedRows::Word { start, word } => {
+                let rows = MatchedRows::Word { start, word };
+                Self::known(bound, history, position, rows, trace)
+            }
+            rows => Self::known(bound, history, position, rows, trace),
+        }
+    }
+
+    #[inline(always)]
+    fn known(
+        bound: &Arc<BoundSelector>,
+        history: Moment,
+        position: Position,
+        rows: MatchedRows,
+        trace: &Trace,
+    ) -> Self {
         Self {
             kind: SelectionRows::KnownRows(KnownRows {
-                history,
-                position,
+                nothing: rows.is_empty().then(|| Arc::clone(bound)),
                 rows,
                 counters: trace.counters,
-                nothing,
+                history,
+                position,
             }),
             warnings: bound.statement.warnings.clone(),
         }
@@ -472,8 +482,8 @@ impl Selection {
             }
             SelectionRows::Recipe(recipe) => recipe,
         };
-        match (recipe.snapshot(), recipe.found.get()) {
-            (Some(snapshot), Some((FoundRows::One(rows), _))) => ids_of(snapshot, rows),
+        match (recipe.snapshot(), recipe.found.get().map(|found| &found.0)) {
+            (Some(snapshot), Some(FoundRows::One(rows))) => ids_of(snapshot, rows),
             // Not kept: callers that list all ids rarely ask again, and keeping rows costs.
             (Some(snapshot), None) => match recipe.find(&mut Trace::off()) {
                 FoundRows::One(rows) => ids_of(snapshot, &rows),

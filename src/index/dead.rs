@@ -75,6 +75,19 @@ impl DeadRows {
         found.iter().copied().filter(move |(_, died)| *died <= at)
     }
 
+    /// Those of the 64 rows from `start` that are dead at a moment, a bit each. Logarithmic, and linear in those that are dead
+    /// at some moment.
+    pub(super) fn word_from(&self, start: u32, at: Moment) -> u64 {
+        let mut word = 0;
+        for &(row, died) in &self.rows[self.rows.partition_point(|(row, _)| *row < start)..] {
+            if row - start >= 64 {
+                break;
+            }
+            word |= u64::from(died <= at) << (row - start);
+        }
+        word
+    }
+
     /// The rows that are dead at one of two moments only. Logarithmic, and linear in those.
     pub(super) fn between(&self, one: Moment, other: Moment) -> impl Iterator<Item = u32> + '_ {
         let before = |moment: Moment| {

@@ -112,21 +112,21 @@ impl<'a> IdView<'a> {
         self.between(self.cuts[row], end)
     }
 
-    /// Fills `slots` with the ids of the rows `first + bit` for the bits of `word`, ascending.
-    /// There must be as many slots as bits.
+    /// The ids of the rows `first + bit` for the bits of `word`, ascending.
     #[inline]
-    pub(crate) fn list(self, first: u32, mut word: u64, slots: &mut [&'a str]) {
+    pub(crate) fn list(self, first: u32, mut word: u64) -> impl Iterator<Item = &'a str> {
         let cuts = self.cuts.get(first as usize..).unwrap_or_default();
         // One bounds check for all 64 rows, unless the column ends before.
         let whole = cuts.first_chunk::<65>();
-        for slot in slots {
+        // Over a range, as a list takes what is known to have this many items without asking for each whether there is room.
+        (0..word.count_ones()).map(move |_| {
             let bit = word.trailing_zeros() % 64;
             word &= word.wrapping_sub(1);
-            *slot = match whole {
+            match whole {
                 Some(cuts) => self.between(cuts[bit as usize], cuts[bit as usize + 1]),
                 None => self.get(first + bit),
-            };
-        }
+            }
+        })
     }
 
     #[inline]
@@ -168,11 +168,10 @@ mod tests {
         for first in [0, 1, 64, 85, 86, 87, 128, 149] {
             for word in [0, 1, 1 << 63, u64::MAX, 0xF0F0_1234_8000_0001] {
                 let word = word & u64::MAX >> 64_u32.saturating_sub(end - first);
-                let mut slots = vec!["?"; word.count_ones() as usize];
-                ids.view().list(first, word, &mut slots);
+                let listed: Vec<&str> = ids.view().list(first, word).collect();
                 let rows = (0..64).filter(|bit| word >> bit & 1 == 1);
                 let expected: Vec<&str> = rows.map(|bit| &*wanted[first as usize + bit]).collect();
-                assert_eq!(slots, expected, "{first} {word:x}");
+                assert_eq!(listed, expected, "{first} {word:x}");
             }
         }
     }

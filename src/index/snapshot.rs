@@ -159,6 +159,13 @@ impl SnapshotPiece {
         dead.map(|(row, _)| row)
     }
 
+    /// The dead ones of the 64 rows of the segment from `start`, a bit each.
+    #[inline]
+    pub(crate) fn dead_word(&self, start: u32) -> u64 {
+        let dead = self.dead.as_ref();
+        dead.map_or(0, |dead| dead.rows.word_from(start, dead.at))
+    }
+
     /// A run of some of the units, in a snapshot of another moment: it lacks the same rows.
     pub(super) fn run(&self, units: Range<u32>, at: Moment) -> UnitRun {
         let mut run = UnitRun::new(Arc::clone(&self.segment), units);

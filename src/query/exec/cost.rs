@@ -34,6 +34,9 @@ const SHORT_PASS: usize = 8;
 /// Up to this many subtrees are walked row by row faster than a level is filled.
 const FEW_SUBTREES: usize = 48;
 
+/// Testing this many words of a segment one by one costs less than looking up what the tests read there.
+pub(super) const SINGLE_WORDS: usize = 2;
+
 /// Comparing a word with this many intervals costs as much as a binary search for each row.
 const FEW_INTERVALS: usize = 12;
 

@@ -22,14 +22,42 @@ use crate::query::plan::Bound;
 use crate::support::cancel::ensure;
 
 /// The result of `bound` over `input`, in result order.
-#[inline]
+#[inline(always)]
 pub fn run(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
-    with_inner(bound, None, input, trace, |input, trace| {
-        match choose(bound, input, RunGoal::Rows) {
-            StrategyChoice::Chunks => in_chunks(bound, input, trace),
-            choice => finished(choice, bound, input, trace),
+    if bound.inner > 0 {
+        return run_with_inner(bound, input, trace);
+    }
+    let choice = choose(bound, input, RunGoal::Rows);
+    match &choice {
+        // Here and not below, as a word is passed on in registers.
+        StrategyChoice::Word(window) if bound.is_bare => {
+            trace.strategy(Strategy::Word);
+            let (start, word) = run_one(bound, window.as_ref(), input, trace);
+            MatchedRows::Word { start, word }
         }
+        choice => chosen(choice, bound, input, trace),
+    }
+}
+
+#[inline(never)]
+fn run_with_inner(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
+    with_inner(bound, None, input, trace, |input, trace| {
+        chosen(&choose(bound, input, RunGoal::Rows), bound, input, trace)
     })
+}
+
+/// The result by a strategy that was chosen.
+#[inline(never)]
+fn chosen(
+    choice: &StrategyChoice<'_>,
+    bound: &Bound,
+    input: RunInput<'_>,
+    trace: &mut Trace,
+) -> MatchedRows {
+    match choice {
+        StrategyChoice::Chunks => in_chunks(bound, input, trace),
+        choice => finished(choice, bound, input, trace),
+    }
 }
 
 /// Calls `go` with the input in which the conditions with selectors inside are found; in `chunk`, if one is given.
@@ -55,9 +83,8 @@ fn with_inner<T>(
 }
 
 /// The result by a strategy other than chunks.
-#[inline(always)]
 fn finished(
-    choice: StrategyChoice<'_>,
+    choice: &StrategyChoice<'_>,
     bound: &Bound,
     input: RunInput<'_>,
     trace: &mut Trace,
@@ -72,20 +99,22 @@ fn finished(
 }
 
 /// The matches in document order, before order and tail; those next to an end as the strategy says.
-#[inline(always)]
 fn found(
-    choice: StrategyChoice<'_>,
+    choice: &StrategyChoice<'_>,
     bound: &Bound,
     input: RunInput<'_>,
     trace: &mut Trace,
 ) -> MatchedRows {
     trace.strategy(choice.strategy());
     match choice {
-        StrategyChoice::Word(window) => run_one(bound, window, input, trace),
+        StrategyChoice::Word(window) => {
+            let (start, word) = run_one(bound, window.as_ref(), input, trace);
+            MatchedRows::Word { start, word }
+        }
         StrategyChoice::Words(spans) => run_all(bound, spans, input, trace),
         StrategyChoice::ById(Some(id)) => of_id(id, input, trace),
         StrategyChoice::Nearest(chain, nearest) => {
-            let rows = nearest::run(chain, nearest, input, trace);
+            let rows = nearest::run(chain, *nearest, input, trace);
             // With more steps, the first one picks one row.
             match rows.iter().next() {
                 Some(row) if chain.steps.len() > 1 => {
@@ -137,7 +166,7 @@ pub fn run_while(
             }
             choice => {
                 // `all` ends after the row that is refused.
-                let _ = finished(choice, bound, input, trace).iter().all(take);
+                let _ = finished(&choice, bound, input, trace).iter().all(take);
             }
         }
     });
@@ -171,7 +200,7 @@ fn count_with_inner(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> u6
         }
         StrategyChoice::Chunks => in_chunks(bound, input, trace).len() as u64,
         choice => {
-            let rows = found(choice, bound, input, trace);
+            let rows = found(&choice, bound, input, trace);
             // A page of a count is arithmetic; `@unique` has to look at the rows.
             let counted = ResultTail::new(bound).count(rows.len() as u64);
             counted.unwrap_or_else(|| finish(bound, input.snapshot, rows).len() as u64)
@@ -183,7 +212,7 @@ fn count_with_inner(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> u6
 pub fn run_untailed(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
     let rows = with_inner(bound, None, input, trace, |input, trace| {
         let choice = choose(bound, input, RunGoal::Matches);
-        found(choice, bound, input, trace)
+        found(&choice, bound, input, trace)
     });
     arrange(bound.order, input.snapshot, rows)
 }

@@ -67,13 +67,7 @@ pub(super) fn piece_word(
     let index = rows.start / 64;
     let start = index * 64;
     let mut word = mask(index, rows.start, rows.end);
-    let living = |mut word: u64| {
-        word &= !piece.segment().cores().word(index);
-        for row in piece.dead_rows(rows.clone()) {
-            word &= !(1 << (row - start));
-        }
-        word
-    };
+    let living = |word: u64| word & !piece.segment().cores().word(index) & !piece.dead_word(start);
     // A test for one value of a header says of most small pieces that no row has it, which a class does not. If it is
     // last, it goes first: tests that read nodes would come after it.
     let backward = matches!(tests.last(), Some(BoundTest::Attr(AttrCondition {

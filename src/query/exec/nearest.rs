@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::cost::SINGLE_WORDS;
 use super::fill::{PieceTests, piece_word};
 use super::order::key_order;
 use super::rows::{MatchedRows, RowList};
@@ -99,7 +100,10 @@ pub(super) fn run(
         found.truncate(usize::try_from(nearest.take).unwrap_or(usize::MAX));
     }
     trace.step(0, || (found.len() as u64, read as usize), None);
-    MatchedRows::List(found)
+    match *found {
+        [] | [_] => MatchedRows::from_row(found.first().copied()),
+        _ => MatchedRows::List(found),
+    }
 }
 
 /// Calls `visit` with the words of `window` that have rows which the only step of a chain keeps: the first row of a
@@ -124,13 +128,28 @@ fn scan(
         if start >= end {
             continue;
         }
-        let rows = start - shift..end - shift;
-        let index = rows.start / 64;
-        if index == (rows.end - 1) / 64 {
-            let word = piece_word(&step.tests, piece, rows, input, counters);
+        let mut rows = start - shift..end - shift;
+        for _ in 0..SINGLE_WORDS {
+            let index = if backward {
+                (rows.end - 1) / 64
+            } else {
+                rows.start / 64
+            };
+            let own = rows.start.max(index * 64)..rows.end.min(index * 64 + 64);
+            if backward {
+                rows.end = own.start;
+            } else {
+                rows.start = own.end;
+            }
+            let word = piece_word(&step.tests, piece, own, input, counters);
             if word != 0 && !visit(index * 64 + shift, word) {
                 return (Some(index * 64 + shift), at + 1);
             }
+            if rows.is_empty() {
+                break;
+            }
+        }
+        if rows.is_empty() {
             continue;
         }
         let Some(tests) = PieceTests::new(&step.tests, piece, input, counters) else {

@@ -10,7 +10,7 @@ use crate::query::ir::RowOrder;
 
 /// Puts rows, given in document order, into the [order](crate::query::plan::Bound::order) of a bound plan.
 pub(super) fn arrange(order: RowOrder, snapshot: &Snapshot, rows: MatchedRows) -> MatchedRows {
-    if order == RowOrder::Pre {
+    if order == RowOrder::Pre || rows.len() < 2 {
         return rows;
     }
     let mut list: RowList = rows.iter().collect();

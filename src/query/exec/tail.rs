@@ -3,7 +3,7 @@
 use hashbrown::HashSet;
 
 use super::rows::MatchedRows;
-use crate::index::{NodeRef, Snapshot};
+use crate::index::{NodeRef, Ones, Snapshot};
 use crate::query::plan::Bound;
 
 /// Applies uniqueness, skip and limit to rows in result order, one by one.
@@ -56,6 +56,14 @@ impl<'a> ResultTail<'a> {
     }
 
     pub(super) fn apply(mut self, snapshot: &'a Snapshot, rows: MatchedRows) -> MatchedRows {
+        if let (None, MatchedRows::Word { start, word }) = (&self.seen, &rows) {
+            let wanted = self.skip..self.skip.saturating_add(self.left);
+            let kept = Ones(*word).zip(0..).filter(|(_, at)| wanted.contains(at));
+            return MatchedRows::Word {
+                start: *start,
+                word: kept.fold(0, |word, (bit, _)| word | 1 << bit),
+            };
+        }
         let mut kept = smallvec::SmallVec::new();
         for row in rows.iter() {
             if self.is_done() {

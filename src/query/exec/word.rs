@@ -69,34 +69,31 @@ impl WordContext {
     }
 }
 
-/// Runs a plan over one window, if the snapshot has it.
+/// Runs a plan over one window, if the snapshot has it: the first row, and one bit for each from there.
 #[inline(always)]
 pub(super) fn run_one(
     bound: &Bound,
-    window: Option<WordWindow<'_>>,
+    window: Option<&WordWindow<'_>>,
     input: RunInput<'_>,
     trace: &mut Trace,
-) -> MatchedRows {
+) -> (u32, u64) {
     let pieces = input.snapshot.pieces().len() as u64;
     let Some(window) = window else {
         trace.counters.pieces_pruned += pieces;
-        return MatchedRows::none();
+        return (0, 0);
     };
+    if window.root == 0 {
+        trace.counters.pieces_pruned += pieces - 1;
+    }
     let mut matched = 0;
     for (group, chain) in bound.chains.iter().enumerate() {
         trace.begin_chain(group);
         matched |= window.run(chain, true, trace);
     }
-    if window.root == 0 {
-        trace.counters.pieces_pruned += pieces - 1;
-    }
     if !bound.filters.is_empty() {
         matched = window.filter(&bound.filters, matched, trace);
     }
-    MatchedRows::Word {
-        start: window.first,
-        word: matched,
-    }
+    (window.first, matched)
 }
 
 /// The rows that the groups of a plan can match, a few of them for each interval of depths.
@@ -209,12 +206,12 @@ fn each_window<'a>(
 #[inline(never)]
 pub(super) fn run_all(
     bound: &Bound,
-    spans: WordSpans,
+    spans: &WordSpans,
     input: RunInput<'_>,
     trace: &mut Trace,
 ) -> MatchedRows {
     let pieces = input.snapshot.pieces().len() as u64;
-    let mut rows = Bits::new(spans.span);
+    let mut rows = Bits::new(spans.span.clone());
     for (group, chain) in bound.chains.iter().enumerate() {
         trace.begin_chain(group);
         let mut windows = 0;
@@ -286,7 +283,10 @@ impl<'a> WordWindow<'a> {
     #[inline(always)]
     pub(super) fn whole(bound: &Bound, input: RunInput<'a>) -> Option<Self> {
         let (piece, word) = input.snapshot.as_word().filter(|_| bound.in_word)?;
-        fits(bound, piece).then_some(Self {
+        if !fits(bound, piece) {
+            return None;
+        }
+        Some(Self {
             first: 0,
             len: input.snapshot.end_row(),
             turns: word.turns,
@@ -345,11 +345,7 @@ impl<'a> WordWindow<'a> {
         input: RunInput<'a>,
     ) -> Self {
         let mut window = Self::new(piece, rows, sealed, input);
-        if piece.has_dead() {
-            for row in piece.dead_rows(window.start..window.start + window.len) {
-                window.remove(row);
-            }
-        }
+        window.all &= !piece.dead_word(window.start);
         window
     }
 
@@ -391,10 +387,9 @@ impl<'a> WordWindow<'a> {
     /// Runs a chain that [one word](BoundChain::in_word) can run.
     #[inline]
     fn run(&self, chain: &BoundChain, is_first: bool, trace: &mut Trace) -> u64 {
-        let matched = self.steps(chain, 0, None, is_first, trace);
         trace.counters.rows_seen += u64::from(self.len);
         trace.counters.pieces_read += 1;
-        matched
+        self.steps(chain, 0, None, is_first, trace)
     }
 
     /// Runs the steps from `from` on, after a left context.
@@ -462,7 +457,8 @@ impl<'a> WordWindow<'a> {
                 seq,
                 level: level.or(filter.level),
             };
-            trace.step(index, || (kept.count(), 1), None);
+            // A copy: a context that is lent has to be in memory, which costs as much as the step.
+            trace.step(index, move || (kept.count(), 1), None);
             if kept.rows == 0 && !root && !seq {
                 return 0;
             }
