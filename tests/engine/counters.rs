@@ -279,3 +279,36 @@ fn an_analysis_tells_what_each_step_read() {
             .all(|line| line.work.is_none())
     );
 }
+
+/// An attribute with more values than have lists is read where it is, and nowhere else.
+#[test]
+fn values_of_an_attribute_are_read_where_it_is() {
+    let block = |at: usize| {
+        let order = match at % 4 {
+            0 => format!(r#","order":"o{at}""#),
+            _ => String::new(),
+        };
+        format!(
+            r#"{{"id":"b{at}","nodeType":"cb","role":"user","kind":"text","offset":{at}{order},"content":"x","children":[]}}"#
+        )
+    };
+    let blocks: Vec<String> = (0..800).map(block).collect();
+    let text = format!(
+        r#"{{"cycle":1,"root":{{"id":"r","children":[{{"id":"h","nodeType":"^ah","children":[{}]}}]}}}}"#,
+        blocks.join(",")
+    );
+    let session = Session::from_slice(text.as_bytes()).expect("a session");
+    for (selector, found) in [
+        ("@t0 .cb[order='o400']", 1),
+        ("@t0 .cb[order~'o40']", 4),
+        ("@t0 .cb[order='o401']", 0),
+    ] {
+        let rows = Engine::new().rows(&session, selector).expect("rows");
+        assert_eq!(rows.count(), found, "{selector}");
+        assert!(
+            rows.measure().probes <= 200,
+            "{selector}: {:?}",
+            rows.measure()
+        );
+    }
+}

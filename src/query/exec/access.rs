@@ -56,6 +56,8 @@ pub(super) enum TestAccess<'a> {
     Inner(&'a InnerRows),
     Content(&'a ValueTest),
     Node(&'a AttrCondition),
+    /// The same, where only these rows can satisfy it.
+    NodeOf(&'a AttrCondition, &'a Posting),
     /// The ttl, and who counts the rows that are compared.
     Observed(Box<TestAccess<'a>>, &'a ObservedNumbers),
 }
@@ -221,6 +223,7 @@ impl<'a> TestAccess<'a> {
     pub(super) fn within(&self, segment: &'a Segment) -> Option<&'a Posting> {
         match self {
             Self::Ttl { set, .. } if !set.null => Some(segment.with_ttl()),
+            Self::NodeOf(_, rows) => Some(rows),
             Self::Observed(access, _) => access.within(segment),
             _ => None,
         }
@@ -253,9 +256,13 @@ impl<'a> TestAccess<'a> {
         let Some(field) = segment.custom_attribute(name) else {
             return if null { Self::Always } else { Self::Never };
         };
-        // More values than are worth lists: each node is read.
+        // More values than are worth lists: each node is read that can match.
         if !field.has_values() {
-            return Self::Node(condition);
+            return if null {
+                Self::Node(condition)
+            } else {
+                Self::NodeOf(condition, field.rows())
+            };
         }
         let postings = |wanted: bool| {
             let chosen = field.values();
@@ -354,7 +361,7 @@ impl<'a> TestAccess<'a> {
 
     /// Whether it can fill words, rather than test nodes one by one.
     pub(super) fn by_words(&self) -> bool {
-        !matches!(self, Self::Content(_) | Self::Node(_))
+        !matches!(self, Self::Content(_) | Self::Node(_) | Self::NodeOf(..))
     }
 
     /// Whether a row of the segment satisfies the test; false for implicit cores.
@@ -406,7 +413,7 @@ impl<'a> TestAccess<'a> {
                     content => content_holds(test, content),
                 }
             }
-            Self::Node(condition) => {
+            Self::Node(condition) | Self::NodeOf(condition, _) => {
                 ensure();
                 counters.probes += 1;
                 !segment.is_core(row)

@@ -25,6 +25,9 @@ impl TestAccess<'_> {
         match self {
             Self::Never => 0,
             Self::Always => word,
+            Self::NodeOf(_, rows) => Ones(word & rows.word_from(start))
+                .filter(|bit| self.holds(piece, start + bit, input, counters))
+                .fold(0, |kept, bit| kept | 1 << bit),
             Self::Posting(posting) => {
                 counters.postings += 1;
                 word & posting.word_from(start)
