@@ -1,10 +1,12 @@
 //! JSON between Python and the library.
 
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// A dictionary of these members.
 macro_rules! dict {
@@ -56,10 +58,29 @@ pub(crate) fn dumps_value(value: &Bound<'_, PyAny>) -> PyResult<String> {
 ///
 /// # Errors
 /// None that a report can cause.
-pub(crate) fn report<'py>(py: Python<'py>, report: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
-    let text = serde_json::to_string(report);
-    let text = text.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
-    loads(py, &text)
+pub(crate) fn report<'py>(
+    py: Python<'py>,
+    report: &(impl Serialize + Sync),
+) -> PyResult<Bound<'py, PyAny>> {
+    loads(py, &text(py, report)?)
+}
+
+/// The JSON text of a value of the library.
+///
+/// # Errors
+/// None that such a value can cause.
+pub(crate) fn text(py: Python<'_>, value: &(impl Serialize + Sync)) -> PyResult<String> {
+    let text = py.detach(|| serde_json::to_string(value));
+    text.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The value of the library that a JSON text is of.
+///
+/// # Errors
+/// The text is not that of such a value.
+pub(crate) fn parse<T: DeserializeOwned + Send>(py: Python<'_>, text: &str) -> PyResult<T> {
+    let value = py.detach(|| serde_json::from_str(text));
+    value.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// What Python makes of the JSON text of one value, as `json.loads` does: an integer has all its digits, another

@@ -1,14 +1,13 @@
 //! `RangeDiff`: what changed between snapshots.
 
 use crate::arrow;
-use crate::json::{self, dict};
+use crate::json;
 use crate::sequence::{Position, positions};
 use crate::session::Session;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList, PySlice};
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What changed between the snapshots of a range: a sequence of pairs, newest first.
@@ -44,12 +43,7 @@ impl RangeDiff {
         Self { of, ..self }
     }
 
-    /// The pair at a position that it has.
-    fn pair(&self, at: usize) -> PairDiff {
-        let diff = Arc::clone(&self.diff);
-        PairDiff { diff, at }
-    }
-
+    /// The pairs at these positions.
     fn pairs<'py>(
         &self,
         py: Python<'py>,
@@ -57,7 +51,8 @@ impl RangeDiff {
     ) -> PyResult<Bound<'py, PyList>> {
         let pairs = positions
             .into_iter()
-            .map(|at| Bound::new(py, self.pair(at)));
+            .filter_map(|at| self.diff.diffs.get(at))
+            .map(|pair| Bound::new(py, PairDiff { pair: pair.clone() }));
         PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)
     }
 }
@@ -146,8 +141,9 @@ impl RangeDiff {
             return Ok(self.pairs(py, positions(slice, length)?)?.into_any());
         }
         let at = Position::of("a diff", index)?.within(length);
-        let at = at.ok_or_else(|| PyIndexError::new_err("diff index out of range"))?;
-        Ok(Bound::new(py, self.pair(at))?.into_any())
+        let pair = at.and_then(|at| self.diff.diffs.get(at)).cloned();
+        let pair = pair.ok_or_else(|| PyIndexError::new_err("diff index out of range"))?;
+        Ok(Bound::new(py, PairDiff { pair })?.into_any())
     }
 
     /// All of it as dictionaries and lists, with the names of the JSON that `pactql select` prints.
@@ -157,8 +153,13 @@ impl RangeDiff {
 
     /// The JSON text that `pactql select` prints.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        let text = py.detach(|| serde_json::to_string(&*self.diff));
-        text.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
+        json::text(py, &*self.diff)
+    }
+
+    /// What a JSON text is of, under the name of a session.
+    #[staticmethod]
+    fn _parse(py: Python<'_>, text: &str, name: Option<&str>) -> PyResult<Self> {
+        Ok(Self::new(json::parse(py, text)?, name.map(Arc::from)))
     }
 
     /// The Arrow C stream of its changes, one a row.
@@ -192,15 +193,7 @@ impl RangeDiff {
 /// Two snapshots of a range, and what changed from the older to the newer.
 #[pyclass(frozen, module = "pactql")]
 pub(crate) struct PairDiff {
-    diff: Arc<pactql::RangeDiff>,
-    at: usize,
-}
-
-impl PairDiff {
-    fn pair(&self) -> &pactql::history::PairDiff {
-        // It was checked when this was made, and a diff never changes.
-        &self.diff.diffs[self.at]
-    }
+    pair: pactql::history::PairDiff,
 }
 
 #[pymethods]
@@ -208,71 +201,59 @@ impl PairDiff {
     /// The newer snapshot.
     #[getter]
     fn newer(&self) -> SnapshotRef {
-        SnapshotRef::of(&self.pair().from)
+        SnapshotRef::of(&self.pair.from)
     }
 
     /// The older snapshot.
     #[getter]
     fn older(&self) -> SnapshotRef {
-        SnapshotRef::of(&self.pair().to)
+        SnapshotRef::of(&self.pair.to)
     }
 
     /// The ids found in the newer only, in its order.
     #[getter]
-    fn added(&self) -> Vec<String> {
-        self.pair().added_ids.clone()
+    fn added<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, &self.pair.added_ids)
     }
 
     /// The ids found in the older only, in its order.
     #[getter]
-    fn removed(&self) -> Vec<String> {
-        self.pair().removed_ids.clone()
+    fn removed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, &self.pair.removed_ids)
     }
 
     /// The nodes found in both that differ, in the newer's order.
     #[getter]
-    fn changed<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, Change>>> {
-        let changes = self.pair().changed.iter();
-        changes
-            .map(|change| Bound::new(py, Change::of(py, change)?))
-            .collect()
+    fn changed(&self) -> Vec<Change> {
+        let changes = self.pair.changed.iter().cloned();
+        changes.map(|change| Change { change }).collect()
     }
 
     /// How many were added, removed and changed before any limit, if `stats` was asked for.
     #[getter]
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(stats) = self.pair().stats else {
-            return Ok(None);
-        };
-        Ok(Some(dict!(py,
-            "added": stats.added,
-            "removed": stats.removed,
-            "changed": stats.changed,
-        )))
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::report(py, &self.pair.stats)
     }
 
     /// Whether anything differs.
     fn __bool__(&self) -> bool {
-        !self.pair().is_empty()
+        !self.pair.is_empty()
     }
 
-    /// Whether it is the same pair of the same diff.
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        let other = other.cast::<Self>();
-        other.is_ok_and(|other| {
-            let other = other.get();
-            Arc::ptr_eq(&self.diff, &other.diff) && self.at == other.at
-        })
+    /// The JSON text of it, as the diff has it.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        json::text(py, &self.pair)
     }
 
-    fn __hash__(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (Arc::as_ptr(&self.diff), self.at).hash(&mut hasher);
-        hasher.finish()
+    /// What a JSON text is of.
+    #[staticmethod]
+    fn _parse(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let pair = json::parse(py, text)?;
+        Ok(Self { pair })
     }
 
     fn __repr__(&self) -> String {
-        let pair = self.pair();
+        let pair = &self.pair;
         format!(
             "<PairDiff {}..{}: +{} -{} ~{}>",
             pair.to.label,
@@ -285,51 +266,68 @@ impl PairDiff {
 }
 
 /// A node that both snapshots have and that differs.
-#[pyclass(frozen, get_all, module = "pactql")]
+#[pyclass(frozen, module = "pactql")]
 pub(crate) struct Change {
-    /// The id.
-    id: String,
-    /// The headers and attributes that differ, sorted.
-    fields: Vec<String>,
-    /// Of the scalar ones, the newer and the older value, by name.
-    delta: Py<PyDict>,
-    /// The content diff, if it was asked for and the contents differ.
-    content_diff: Option<Py<PyAny>>,
-    /// The fields of both versions that were asked for.
-    materialized: Option<Py<PyAny>>,
-}
-
-impl Change {
-    fn of(py: Python<'_>, change: &pactql::history::Change) -> PyResult<Self> {
-        let delta = PyDict::new(py);
-        for (name, newer, older) in change.delta.texts() {
-            delta.set_item(name, (json::value(py, newer)?, json::value(py, older)?))?;
-        }
-        let content_diff = change.content_diff.as_ref();
-        let content_diff = content_diff.map(|diff| json::report(py, diff));
-        let materialized = change.materialized.as_ref();
-        let materialized = materialized.map(|fields| json::report(py, fields));
-        Ok(Self {
-            id: change.id.clone(),
-            fields: change.fields.clone(),
-            delta: delta.unbind(),
-            content_diff: content_diff.transpose()?.map(Bound::unbind),
-            materialized: materialized.transpose()?.map(Bound::unbind),
-        })
-    }
+    change: pactql::history::Change,
 }
 
 #[pymethods]
 impl Change {
+    /// The id.
+    #[getter]
+    fn id(&self) -> &str {
+        &self.change.id
+    }
+
+    /// The headers and attributes that differ, sorted.
+    #[getter]
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, &self.change.fields)
+    }
+
+    /// Of the scalar ones, the newer and the older value, by name.
+    #[getter]
+    fn delta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let delta = PyDict::new(py);
+        for (name, newer, older) in self.change.delta.texts() {
+            delta.set_item(name, (json::value(py, newer)?, json::value(py, older)?))?;
+        }
+        Ok(delta)
+    }
+
+    /// The content diff, if it was asked for and the contents differ.
+    #[getter]
+    fn content_diff<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::report(py, &self.change.content_diff)
+    }
+
+    /// The fields of both versions that were asked for.
+    #[getter]
+    fn materialized<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::report(py, &self.change.materialized)
+    }
+
+    /// The JSON text of it, as the diff has it.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        json::text(py, &self.change)
+    }
+
+    /// What a JSON text is of.
+    #[staticmethod]
+    fn _parse(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let change = json::parse(py, text)?;
+        Ok(Self { change })
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let fields = PyList::new(py, &self.fields)?.repr()?;
-        Ok(format!("<Change {} of {fields}>", self.id))
+        let fields = self.fields(py)?.repr()?;
+        Ok(format!("<Change {} of {fields}>", self.change.id))
     }
 }
 
 /// A snapshot of a range.
-#[pyclass(frozen, get_all, eq, hash, module = "pactql")]
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[pyclass(frozen, get_all, module = "pactql")]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct SnapshotRef {
     /// `t`: counted from the newest; `c`: by its cycle.
     kind: String,
@@ -344,7 +342,7 @@ pub(crate) struct SnapshotRef {
 impl SnapshotRef {
     fn of(snapshot: &pactql::history::SnapshotRef) -> Self {
         Self {
-            kind: snapshot.kind.to_owned(),
+            kind: snapshot.kind.clone(),
             value: snapshot.value,
             label: snapshot.label.clone(),
             cycle: snapshot.cycle,
@@ -354,6 +352,17 @@ impl SnapshotRef {
 
 #[pymethods]
 impl SnapshotRef {
+    /// The JSON text of it, as the diff has it.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        json::text(py, self)
+    }
+
+    /// What a JSON text is of.
+    #[staticmethod]
+    fn _parse(py: Python<'_>, text: &str) -> PyResult<Self> {
+        json::parse(py, text)
+    }
+
     fn __repr__(&self) -> String {
         format!("<SnapshotRef {} of cycle {}>", self.label, self.cycle)
     }

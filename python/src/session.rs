@@ -110,7 +110,7 @@ impl Session {
     }
 
     /// A report of the library on some of its snapshots, of this class in Python.
-    fn table<'py, R: Report + Send>(
+    fn table<'py, R: Report + Send + Sync>(
         &self,
         py: Python<'py>,
         class: &str,
@@ -121,7 +121,7 @@ impl Session {
     }
 
     /// A report of the library on some of its snapshots.
-    fn report<'py, R: Report + Send>(
+    fn report<'py, R: Report + Send + Sync>(
         &self,
         py: Python<'py>,
         options: ReportOptions,

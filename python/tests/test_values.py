@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timedelta, timezone
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pactql
 import pytest
@@ -25,7 +25,9 @@ def described(value: Any) -> Any:
         return value.cycle, described(value.session)
     if isinstance(value, pactql.Node):
         return value.snapshot, value.to_dict()
-    return value.session, [described(node) for node in value]
+    if isinstance(value, pactql.Selection):
+        return value.session, [described(node) for node in value]
+    return value.session if isinstance(value, pactql.RangeDiff) else None, value.to_json()
 
 
 def values(session: pactql.Session) -> list[Any]:
@@ -33,8 +35,32 @@ def values(session: pactql.Session) -> list[Any]:
     return [session, session[-1], found, found[0], found[::-2], found[1:3], session.select("@t-2 .cb"), session.select("@* .cb")]
 
 
+def diffs() -> list[Any]:
+    """Diffs with everything that they can have, and their parts."""
+    versions: list[tuple[Any, str, int]] = [({"a": [1, 2]}, "one\ntwo", 1), ({"a": [1], "c": "é"}, "one\nthree", 10**25)]
+    documents = []
+    for at, (content, text, number) in enumerate(versions):
+        blocks = [
+            {"id": "a", "nodeType": "cb", "offset": 1, "content": content},
+            {"id": "b", "nodeType": "cb", "offset": 2, "content": text, "data_n": number, "ttl": 9},
+        ]
+        head = {"id": "^ah", "nodeType": "^ah", "children": blocks}
+        documents.append(json.dumps({"cycle": at + 1, "root": {"id": "r", "children": [head]}}))
+    session = pactql.Session.parse("\n".join(documents))
+    found: list[Any] = []
+    for mode in CONTENTS:
+        diff = session.range("@t0..@t-1 *", content=mode, materialize=["content", "mime"], stats=True, max_changes=100)
+        changed = diff[0].changed
+        assert any(change.content_diff and change.materialized for change in changed) and any(change.delta for change in changed)
+        found += [diff, *diff, *changed, *diff.snapshots]
+    return [*found, session.range("@t0..@t-1 *", max_snapshots=1, max_changes=1)]
+
+
+CONTENTS: list[Literal["unified", "jsonpatch", "tokens"]] = ["unified", "jsonpatch", "tokens"]
+
+
 def test_copies(session: pactql.Session) -> None:
-    for value in values(session):
+    for value in values(session) + diffs():
         for again in (copy.copy(value), copy.deepcopy(value)):
             assert again == value and hash(again) == hash(value)
         again = pickle.loads(pickle.dumps(value))
@@ -52,6 +78,9 @@ def test_copies_of_a_store(tmp_path: Path, session: pactql.Session) -> None:
         again = pickle.loads(pickle.dumps(answers))
         assert described(again["a"]) == described(answers["a"]) and again["a"].session == "a"
         assert pickle.loads(pickle.dumps(store["a"])).cycles == session.cycles
+        for diff in dict(store.range("@history .cb")).values():
+            again = pickle.loads(pickle.dumps(diff))
+            assert again == diff and described(again) == described(diff) and again.session == "a"
 
 
 def texts(nodes: pactql.Selection) -> list[str]:
@@ -69,6 +98,13 @@ def test_equality_of_selections(session: pactql.Session) -> None:
     assert found == session.select("@t0 .cb[role=$role]", role="user") and found == found[:]
     assert found != found[1:] and found != found[::-1] and found != list(found)
     assert len({found, session.select("@t0 .cb[role='user']")}) == 1
+
+
+def test_equality_of_diffs(session: pactql.Session) -> None:
+    diff, other = session.range("@history .cb"), session.range("@history .cb[role='tool']")
+    assert diff == session.range("@history .cb") and diff != other and diff != session.range("@t0..@t-1 .cb")
+    assert diff[0] == list(diff)[0] != diff[1] and diff[0] != diff[0].to_json() and diff[0].newer == diff.snapshots[0]
+    assert len({diff, session.range("@history .cb")}) == 1 and len({*diff, *session.range("@history .cb")}) == len(diff)
 
 
 def test_parameters(session: pactql.Session) -> None:

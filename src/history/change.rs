@@ -1,6 +1,8 @@
 //! The difference between two versions of one node.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::content::{ContentDiff, Materialized};
@@ -13,7 +15,7 @@ use crate::tree::hash::is_hashed;
 use crate::tree::{NodeHeaders, header, is_header};
 
 /// A node that two snapshots both have and that differs. Example: [`RangeDiff`](crate::RangeDiff).
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Change {
     /// The id.
@@ -21,7 +23,7 @@ pub struct Change {
     /// The headers and fields that differ, sorted by name.
     pub fields: Vec<String>,
     /// Newer and older values of the scalar ones, sorted by name.
-    #[serde(skip_serializing_if = "Delta::is_empty")]
+    #[serde(default, skip_serializing_if = "Delta::is_empty")]
     pub delta: Delta,
     /// The content diff, if requested and if the content hash differs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,16 +67,29 @@ impl Delta {
     }
 }
 
+/// `from` is the newer value (LANGUAGE §8).
+#[derive(Serialize, Deserialize)]
+struct ValuePair<T> {
+    from: T,
+    to: T,
+}
+
 impl Serialize for Delta {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// `from` is the newer value (LANGUAGE §8).
-        #[derive(Serialize)]
-        struct ValuePair<'a> {
-            from: &'a RawValue,
-            to: &'a RawValue,
-        }
         let pairs = self.0.iter();
         serializer.collect_map(pairs.map(|(name, from, to)| (name, ValuePair { from, to })))
+    }
+}
+
+impl<'de> Deserialize<'de> for Delta {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let pairs = BTreeMap::<String, ValuePair<Box<RawValue>>>::deserialize(deserializer)?;
+        let pairs = pairs.into_iter();
+        Ok(Self(
+            pairs
+                .map(|(name, pair)| (name, pair.from, pair.to))
+                .collect(),
+        ))
     }
 }
 

@@ -3,7 +3,9 @@
 //! A content diff turns the older content into the newer one. Equal inputs give equal bytes: there
 //! is no time limit. Which nodes are compared is decided elsewhere.
 
-use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -15,7 +17,7 @@ use crate::support::macros::{names, setters};
 
 names! {
     /// The form of a content diff. See the example of [`ContentOptions`].
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     #[non_exhaustive]
     pub enum ContentMode: name {
@@ -85,7 +87,7 @@ pub struct Labels<'a> {
 }
 
 /// The difference of two contents: `content_diff` (source 000 §4). See [`ContentOptions`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ContentDiff {
     /// The form: the requested one, or `unified` where that does not apply.
@@ -108,7 +110,7 @@ pub struct ContentDiff {
 
 /// Sizes of two contents, in bytes of UTF-8: of a string, or of the canonical JSON of any other
 /// value; 0 if there is no content. See the example of [`ContentOptions`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ContentSummary {
@@ -124,7 +126,7 @@ pub struct ContentSummary {
 
 /// A run of words of the older content and the run that replaces it. Applying all of them, last
 /// to first, turns the older content into the newer. See the example of [`ContentOptions`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TokenHunk {
     /// The words removed.
@@ -134,7 +136,7 @@ pub struct TokenHunk {
 }
 
 /// A run of words. See the example of [`ContentOptions`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TokenRun {
     /// Its byte offset in the content.
@@ -244,7 +246,8 @@ fn faithful(text: &str) -> Option<Value> {
 
 names! {
     /// A field whose values a change can show (`materialize`, source 000 §4). See [`Materialized`].
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     #[non_exhaustive]
     pub enum Material: name {
         /// The content as stored.
@@ -283,7 +286,7 @@ fn text_field(node: NodeRef<'_>, names: &[&str]) -> Option<String> {
 
 /// Both values of the requested fields of a changed node, null where a node has none, in the order
 /// of [`Material::ALL`] (LANGUAGE §8). See the example of [`RangeOptions`](crate::RangeOptions).
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Materialized {
     /// The newer node's.
@@ -293,8 +296,8 @@ pub struct Materialized {
 }
 
 /// Values of fields, by name. See the example of [`RangeOptions`](crate::RangeOptions).
-#[derive(Clone, Debug)]
-pub struct MaterialFields(Vec<(Material, Box<RawValue>)>);
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MaterialFields(BTreeMap<Material, Box<RawValue>>);
 
 impl MaterialFields {
     /// The fields in their order. Numbers beyond 64 bits are rounded.
@@ -306,23 +309,14 @@ impl MaterialFields {
     }
 }
 
-impl Serialize for MaterialFields {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(field, value)| (field.name(), value)))
-    }
-}
-
 /// The requested fields of two versions of a node; duplicates in `fields` count once.
 pub fn materialize(newer: NodeRef<'_>, older: NodeRef<'_>, fields: &[Material]) -> Materialized {
     let of = |node: NodeRef<'_>| {
-        let values = Material::ALL
-            .into_iter()
-            .filter(|field| fields.contains(field))
-            .map(|field| {
-                let value = field.read(node);
-                let value = value.and_then(|json| RawValue::from_string(json).ok());
-                (field, value.unwrap_or_else(|| RawValue::NULL.to_owned()))
-            });
+        let values = fields.iter().map(|field| {
+            let value = field.read(node);
+            let value = value.and_then(|json| RawValue::from_string(json).ok());
+            (*field, value.unwrap_or_else(|| RawValue::NULL.to_owned()))
+        });
         MaterialFields(values.collect())
     };
     Materialized {

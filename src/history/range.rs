@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::address::{History, SnapshotRange};
 use super::change::Change;
@@ -66,7 +66,7 @@ impl RangeOptions {
 }
 
 /// Which snapshots of a range are compared: as JSON `pairwise` or `reduce`. See [`RangeDiff`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RangeMode {
@@ -76,7 +76,7 @@ pub enum RangeMode {
     Reduce,
 }
 
-/// The diffs of a range of snapshots, from [`Engine::range`](crate::Engine::range).
+/// The diffs of a range of snapshots, from [`Engine::range`](crate::Engine::range). Its JSON can be read again.
 ///
 /// ```
 /// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
@@ -85,9 +85,12 @@ pub enum RangeMode {
 ///     println!("{} since {}: {} changed", pair.from.label, pair.to.label, pair.changed.len());
 /// }
 /// assert_eq!(diff.diffs.len(), 2);
+/// let json = serde_json::to_string(&diff)?;
+/// let again: pactql::RangeDiff = serde_json::from_str(&json)?;
+/// assert_eq!(serde_json::to_string(&again)?, json);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RangeDiff {
     /// The selector as written.
@@ -102,10 +105,10 @@ pub struct RangeDiff {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<RangeLimits>,
     /// Warnings about the extent of the range.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// What the caps left out.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<RangeError>,
     /// The work done.
     #[serde(skip)]
@@ -116,11 +119,11 @@ pub struct RangeDiff {
 }
 
 /// How a snapshot is named in a result. See the example of [`RangeDiff`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SnapshotRef {
     /// `t` or `c`, as in the selector.
-    pub kind: &'static str,
+    pub kind: String,
     /// 0, -1, -2, … for `t`; the cycle for `c`.
     pub value: i64,
     /// `@t-1` or `@c41`.
@@ -137,7 +140,7 @@ impl SnapshotRef {
             RangeEnd::Cycle(cycle) => ("c", cycle),
         };
         Self {
-            kind,
+            kind: kind.to_owned(),
             value,
             label: end.to_string(),
             cycle,
@@ -146,7 +149,7 @@ impl SnapshotRef {
 }
 
 /// The caps of a range. See the example of [`RangeOptions`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RangeLimits {
@@ -161,7 +164,7 @@ pub struct RangeLimits {
 }
 
 /// What a cap left out of a range. Serializes with the member `"fatal":false`. See [`RangeDiff`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct RangeError {
@@ -184,7 +187,7 @@ impl RangeError {
 }
 
 /// The difference between the rows of two snapshots. See the example of [`RangeDiff`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PairDiff {
     /// The newer snapshot.
@@ -210,7 +213,7 @@ impl PairDiff {
 }
 
 /// Counts of a [`PairDiff`] before any cap. See the example of [`RangeOptions`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DiffStats {
     /// Rows matched in the newer snapshot only.

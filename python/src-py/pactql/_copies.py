@@ -1,7 +1,7 @@
 """Copies: what is immutable is its own copy, and what is pickled comes back with the same nodes.
 
 A session is pickled with its snapshots, a selection and a node with the snapshots they are from, so that a worker of
-`multiprocessing` needs no store.
+`multiprocessing` needs no store. A diff and its parts are compared and pickled as their JSON.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _pactql
 from ._html import store
-from ._pactql import Context, Node, NodeIterator, Selection, Session, Store, StoreAnswers
+from ._pactql import Change, Context, Node, NodeIterator, PairDiff, RangeDiff, Selection, Session, SnapshotRef, Store, StoreAnswers
 from ._watch import watch
 
 _CHANGING = (Context, NodeIterator, Store, StoreAnswers)
@@ -32,6 +32,21 @@ def itself(self: Any) -> Any:
 def deep(self: Any, memo: object) -> Any:
     """What is immutable needs no copy."""
     return self
+
+
+def equal(self: Any, other: object) -> Any:
+    """Whether another value of the class has the same JSON."""
+    return self.to_json() == other.to_json() if type(other) is type(self) else NotImplemented
+
+
+def hashed(self: Any) -> int:
+    """The hash of the JSON."""
+    return hash(self.to_json())
+
+
+def of_json(kind: Any, *parts: str | None) -> Any:
+    """What a JSON text is of."""
+    return kind._parse(*parts)
 
 
 def of_session(text: str, name: str | None) -> Session:
@@ -78,6 +93,14 @@ def _node(node: Node) -> Any:
     return of_node, (text, working, (0 if working else node.snapshot, node.id))
 
 
+def _range(diff: RangeDiff) -> Any:
+    return of_json, (RangeDiff, diff.to_json(), diff.session)
+
+
+def _part(part: PairDiff | Change | SnapshotRef) -> Any:
+    return of_json, (type(part), part.to_json())
+
+
 def install() -> None:
     """Has the classes of the native module copy and pickle as others do."""
     for kind in immutable():
@@ -85,6 +108,11 @@ def install() -> None:
         setattr(kind, "__deepcopy__", deep)
     setattr(Store, "watch", watch)
     setattr(Store, "_repr_html_", store)
+    for part in (RangeDiff, PairDiff, Change, SnapshotRef):
+        setattr(part, "__eq__", equal)
+        setattr(part, "__hash__", hashed)
+        copyreg.pickle(part, _part)
+    copyreg.pickle(RangeDiff, _range)
     copyreg.pickle(Session, _session)
     copyreg.pickle(Selection, _selection)
     copyreg.pickle(Node, _node)
