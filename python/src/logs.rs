@@ -5,8 +5,9 @@ use crate::forks;
 use crate::json;
 use crate::session::{Session, engine_or};
 use crate::values::{Source, by_name};
-use pactql::logs::{Format, ImportOptions, Imported as Log, session_names, stem};
+use pactql::logs::{Format, ImportOptions, Imported as Log, ImportedSession, session_names, stem};
 use pyo3::prelude::*;
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -60,12 +61,12 @@ pub(crate) fn read(
             format,
         } = pactql::logs::import(&bytes, &options)?;
         let names = session_names(stem, &sessions);
-        let mut read = Vec::with_capacity(sessions.len());
-        for (session, name) in sessions.iter().zip(names) {
-            read.push((name, session.session()?));
-        }
+        let made: Vec<_> = sessions.par_iter().map(ImportedSession::session).collect();
+        let named = names.into_iter().zip(made);
+        let named = named.map(|(name, made)| made.map(|made| (name, made)));
         Ok::<_, pactql::logs::LogError>(Read {
-            sessions: read,
+            // The first error is that of the first session.
+            sessions: named.collect::<Result<_, _>>()?,
             format: format.map(Format::name),
             report,
         })

@@ -7,7 +7,9 @@ use pactql::logs::write_session;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use pyo3::{IntoPyObjectExt, intern};
 use self_cell::self_cell;
+use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -185,14 +187,18 @@ impl Node {
 
     /// The content as a text: a string as it is, anything else as JSON, empty if there is none.
     #[getter]
-    fn text(&self) -> String {
-        self.node().text().into_owned()
+    fn text(&self) -> Cow<'_, str> {
+        self.node().text()
     }
 
     /// The content as a value; `None` if there is none.
     #[getter]
     fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::value(py, self.node().content_json().as_deref().unwrap_or("null"))
+        match self.node().text() {
+            Cow::Borrowed(text) if !text.is_empty() => text.into_bound_py_any(py),
+            // No text, or an empty one.
+            _ => json::value(py, self.node().content_json().as_deref().unwrap_or("null")),
+        }
     }
 
     /// SHA-256 of the content.
@@ -339,41 +345,41 @@ impl Node {
         let node = self.node();
         let headers = node.headers();
         let dict = PyDict::new(py);
-        dict.set_item("id", headers.id)?;
-        dict.set_item("type", headers.node_type)?;
+        dict.set_item(intern!(py, "id"), headers.id)?;
+        dict.set_item(intern!(py, "type"), headers.node_type)?;
         for (name, text) in [
-            ("role", headers.role),
-            ("kind", headers.kind),
-            ("key", headers.key),
+            (intern!(py, "role"), headers.role),
+            (intern!(py, "kind"), headers.kind),
+            (intern!(py, "key"), headers.key),
         ] {
             if let Some(text) = text {
                 dict.set_item(name, text)?;
             }
         }
         if !headers.tags.is_empty() {
-            dict.set_item("tags", headers.tags)?;
+            dict.set_item(intern!(py, "tags"), headers.tags)?;
         }
         for (name, number) in [
-            ("offset", Some(headers.offset)),
-            ("ttl", headers.ttl),
-            ("priority", Some(headers.priority)),
-            ("cadence", headers.cadence),
-            ("cycle", headers.cycle),
-            ("created_at_ns", Some(headers.created_at_ns)),
-            ("creation_index", Some(headers.creation_index)),
-            ("depth", node.depth()),
+            (intern!(py, "offset"), Some(headers.offset)),
+            (intern!(py, "ttl"), headers.ttl),
+            (intern!(py, "priority"), Some(headers.priority)),
+            (intern!(py, "cadence"), headers.cadence),
+            (intern!(py, "cycle"), headers.cycle),
+            (intern!(py, "created_at_ns"), Some(headers.created_at_ns)),
+            (intern!(py, "creation_index"), Some(headers.creation_index)),
+            (intern!(py, "depth"), node.depth()),
         ] {
             if let Some(number) = number {
                 dict.set_item(name, number)?;
             }
         }
         if let Some(parent) = node.parent() {
-            dict.set_item("parent_id", parent.id())?;
+            dict.set_item(intern!(py, "parent_id"), parent.id())?;
         }
         for (name, value) in node.attributes_json() {
             dict.set_item(name, json::value(py, &value)?)?;
         }
-        dict.set_item("content", self.content(py)?)?;
+        dict.set_item(intern!(py, "content"), self.content(py)?)?;
         Ok(dict)
     }
 

@@ -60,6 +60,13 @@ impl Inner {
             .get_or_init(|| Arc::new(List::of(Arc::clone(&self.rows))))
     }
 
+    /// Finds the rows, once; after that no work is left that is worth giving the lock back for.
+    fn found(&self, py: Python<'_>) {
+        if self.list.get().is_none() {
+            py.detach(|| self.list());
+        }
+    }
+
     /// How many nodes. Called without the interpreter lock.
     pub(crate) fn count(&self) -> usize {
         match (&self.picked, self.list.get()) {
@@ -385,16 +392,11 @@ impl Selection {
 
     /// Its nodes as dictionaries.
     fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let handles = py.detach(|| {
-            // First, so that counting does not run the selector once more.
-            self.inner.list();
-            let handles = (0..self.inner.count()).filter_map(|at| self.inner.handle(at));
-            handles.collect::<Vec<_>>()
-        });
-        let dicts = handles
-            .into_iter()
-            .map(|handle| Node::new(handle).to_dict(py));
-        dicts.collect()
+        self.inner.found(py);
+        let handles = (0..self.inner.count()).filter_map(|at| self.inner.handle(at));
+        handles
+            .map(|handle| Node::new(handle).to_dict(py))
+            .collect()
     }
 
     /// The Arrow C stream of its rows: `pyarrow.table(selection)`, `polars.DataFrame(selection)`.
@@ -491,12 +493,7 @@ impl NodeIterator {
 
     fn __next__(&self, py: Python<'_>) -> Option<Node> {
         let next = self.next.fetch_add(1, Ordering::Relaxed);
-        // Found once; after that no work is left that is worth giving the lock back for.
-        if self.inner.list.get().is_none() {
-            py.detach(|| {
-                self.inner.list();
-            });
-        }
+        self.inner.found(py);
         let at = if self.backwards {
             self.inner.count().checked_sub(next.checked_add(1)?)?
         } else {

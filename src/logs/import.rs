@@ -5,7 +5,7 @@ use super::formats::{Format, InMemory, LogRecord, look, reader};
 use super::input::LogError;
 #[cfg(any(feature = "store", feature = "eval"))]
 use super::input::ReadPart;
-use super::input::{self, Found, ImportOptions, MessageLocation};
+use super::input::{self, Found, ImportOptions, List, MessageLocation};
 use super::log::object_without;
 #[cfg(feature = "store")]
 use super::opencode;
@@ -16,8 +16,9 @@ use super::sqlite;
 use super::surrogates::{halves, mend_surrogates};
 use crate::history::Session;
 use crate::json::{Redacted, redact_log};
-use crate::support::cancel::ensure;
+use crate::support::cancel::{ensure, here};
 use crate::tree::fault::InputError;
+use rayon::prelude::*;
 #[cfg(feature = "cli")]
 use std::path::Path;
 use std::sync::Arc;
@@ -320,18 +321,28 @@ fn read(
             reader.finish(&InMemory(&[]), out);
         }
         Found::Lists(lists) => {
-            for list in lists {
-                for (name, _) in &list.beside {
-                    out.report.count_record_member(name);
-                }
-                let beside = object_without(&list.beside, &[]);
-                out.beside = beside.map(|beside| ("record".into(), beside));
-                all(known, &list.records(), &list.location, out);
+            let tokens = here();
+            let read = lists
+                .par_iter()
+                .map(|list| tokens.within(|| of_list(known, list)));
+            for read in read.collect::<Vec<_>>() {
+                out.append(read);
             }
-            out.beside = None;
         }
     }
     Ok(())
+}
+
+/// The session of a list of messages that is deeper in a log.
+fn of_list(format: Format, list: &List<'_>) -> Output {
+    let mut out = Output::default();
+    for (name, _) in &list.beside {
+        out.report.count_record_member(name);
+    }
+    let beside = object_without(&list.beside, &[]);
+    out.beside = beside.map(|beside| ("record".into(), beside));
+    all(format, &list.records(), &list.location, &mut out);
+    out
 }
 
 fn all(format: Format, records: &[LogRecord<'_>], location: &str, out: &mut Output) {

@@ -4,9 +4,7 @@ use super::formats::{Format, LogRecord, Looks, RecordAt, is_message, look};
 use super::pointer::Pointer;
 use super::report::{Fate, ImportReport};
 use super::yaml::{is_cassette, to_json};
-use crate::json::{
-    Accepted, Halt, Jumps, Member, Reader, Redaction, ValueType, elements, members, value_type,
-};
+use crate::json::{Accepted, Halt, Jumps, Member, Reader, Redaction, ValueType, value_type};
 use crate::support::cancel::stopped;
 use crate::tree::fault::{Faults, InputError};
 use std::borrow::Cow;
@@ -170,7 +168,8 @@ fn at_pointer<'a>(
         } else {
             String::new()
         };
-        for (path, value, beside) in pointer.matches(whole.raw) {
+        let json = input.json(whole);
+        for (path, value, beside) in pointer.matches(json, whole.raw) {
             let location = format!("{line}{path}");
             if value_type(value) != ValueType::Array {
                 return Err(refuse(format!(
@@ -180,9 +179,9 @@ fn at_pointer<'a>(
             }
             lists.push(List {
                 location,
-                elements: elements(value),
+                elements: json.elements(value),
                 beside,
-                json: input.json(whole),
+                json,
             });
         }
     }
@@ -224,7 +223,7 @@ fn usual<'a>(
         return Ok(Found::Records(records));
     }
     let first = input.values.first();
-    let below = first.and_then(|value| messages_below(value.raw, DEPTH));
+    let below = first.and_then(|value| messages_below(input.json(value), value.raw, DEPTH));
     let Some(pointer) = below.and_then(|text| Pointer::parse(&text).ok()) else {
         return Ok(Found::Records(records));
     };
@@ -275,26 +274,30 @@ pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
     .ok()?;
     // A log that is known and not read has none.
     usual(&checked, None, &mut ImportReport::default()).ok()?;
-    messages_below(checked.values.first()?.raw, DEPTH)
+    let first = checked.values.first()?;
+    messages_below(checked.json(first), first.raw, DEPTH)
 }
 
-fn messages_below(value: &str, depth: usize) -> Option<String> {
+fn messages_below(json: Accepted<'_>, value: &str, depth: usize) -> Option<String> {
     let depth = depth.checked_sub(1)?;
     match value_type(value) {
         ValueType::Array => {
-            let elements = elements(value);
-            if elements.iter().any(|element| is_message(&members(element))) {
+            let elements = json.elements(value);
+            let is_list = elements
+                .iter()
+                .any(|element| is_message(&json.members(element)));
+            if is_list {
                 return Some(String::new());
             }
-            messages_below(elements.first()?, depth).map(|rest| format!("/*{rest}"))
+            messages_below(json, elements.first()?, depth).map(|rest| format!("/*{rest}"))
         }
-        ValueType::Object => members(value).into_iter().find_map(|(name, member)| {
+        ValueType::Object => json.members(value).into_iter().find_map(|(name, member)| {
             // Nodes of snapshot documents have roles, too.
             if matches!(&*name, "root" | "children" | "replace") {
                 return None;
             }
             let name = name.replace('~', "~0").replace('/', "~1");
-            messages_below(member, depth).map(|rest| format!("/{name}{rest}"))
+            messages_below(json, member, depth).map(|rest| format!("/{name}{rest}"))
         }),
         _ => None,
     }

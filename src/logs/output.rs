@@ -119,6 +119,12 @@ impl Output {
             .push(OutputSession::Whole(Box::new((about, recording))));
     }
 
+    /// Adds the sessions of another output behind these.
+    pub(super) fn append(&mut self, other: Self) {
+        self.sessions.extend(other.sessions);
+        self.report.add(&other.report);
+    }
+
     pub(super) fn len(&self) -> usize {
         self.sessions.len()
     }

@@ -4,7 +4,7 @@
 //! that is only `*` matches every element of an array or every value of an object. The empty
 //! pointer is the whole value.
 
-use crate::json::{Member, ValueType, elements, members, value_type};
+use crate::json::{Accepted, Member, ValueType, value_type};
 
 /// A parsed pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,21 +42,25 @@ impl Pointer {
         &self.text
     }
 
-    /// Every match in the checked value `raw`, in document order, with the plain pointer to it.
+    /// Every match in the value `raw` of a checked text, in document order, with the plain pointer to it.
     /// Each token costs one pass over the matches of the tokens before it. If the last is a name, the third is the
     /// members beside the match.
-    pub(super) fn matches<'a>(&self, raw: &'a str) -> Vec<(String, &'a str, Vec<Member<'a>>)> {
+    pub(super) fn matches<'a>(
+        &self,
+        json: Accepted<'_>,
+        raw: &'a str,
+    ) -> Vec<(String, &'a str, Vec<Member<'a>>)> {
         let mut found = vec![(String::new(), raw, Vec::new())];
         for (at, token) in self.tokens.iter().enumerate() {
             let mut next = Vec::new();
             for (path, value, _) in found {
                 let inner: Vec<Member<'a>> = match value_type(value) {
                     ValueType::Array => {
-                        let elements = elements(value).into_iter().enumerate();
+                        let elements = json.elements(value).into_iter().enumerate();
                         let numbered = elements.map(|(at, raw)| (at.to_string().into(), raw));
                         numbered.collect()
                     }
-                    _ => members(value),
+                    _ => json.members(value),
                 };
                 let is_object = at + 1 == self.tokens.len() && value.starts_with('{');
                 let beside = |name: &str| {
@@ -104,10 +108,11 @@ fn unescape(part: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::Pointer;
+    use crate::json::Accepted;
 
     fn found(pointer: &str, value: &str) -> Vec<String> {
         let pointer = Pointer::parse(pointer).expect("a pointer");
-        let matches = pointer.matches(value);
+        let matches = pointer.matches(Accepted::default(), value);
         matches
             .into_iter()
             .map(|(at, raw, _)| format!("{at}={raw}"))
