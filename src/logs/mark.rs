@@ -58,20 +58,6 @@ impl LogHasher {
     }
 }
 
-/// Hashes what is read through it.
-pub(crate) struct Hashed<'h, R> {
-    pub(crate) from: R,
-    pub(crate) hasher: &'h mut LogHasher,
-}
-
-impl<R: Read> Read for Hashed<'_, R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.from.read(into)?;
-        self.hasher.add(into.get(..read).unwrap_or_default());
-        Ok(read)
-    }
-}
-
 impl LogBytes {
     /// The bytes of the log at a path: a file; a database with its write-ahead log, or a folder, with the names and lengths
     /// of all files. Linear in them.

@@ -90,7 +90,7 @@ pub use input::{ImportOptions, LogError, MessageLocation};
 #[cfg(feature = "store")]
 pub(crate) use live::{LiveCall, Print, prints_after};
 #[cfg(feature = "cli")]
-pub(crate) use mark::{Hashed, LogBytes, LogHasher, LogMark};
+pub(crate) use mark::{LogBytes, LogMark};
 #[cfg(feature = "cli")]
 pub(crate) use names::{KnownNames, names, unique};
 pub use names::{session_names, stem};
@@ -104,4 +104,4 @@ pub use report::{Fate, ImportReport};
 pub(crate) use sqlite::log_of;
 pub use stream::import_file;
 #[cfg(feature = "cli")]
-pub(crate) use stream::{import_file_seen, is_lines_of_a_log};
+pub(crate) use stream::is_lines_of_a_log;

@@ -56,16 +56,6 @@ pub fn import_file(
     spool: File,
     options: &ImportOptions,
 ) -> Result<Option<Imported>, LogError> {
-    import_file_seen(log, spool, options, &mut |_| {})
-}
-
-/// As [`import_file`]; `seen` is called with all bytes of the log, in order.
-pub(crate) fn import_file_seen(
-    log: &File,
-    spool: File,
-    options: &ImportOptions,
-    seen: &mut dyn FnMut(&[u8]),
-) -> Result<Option<Imported>, LogError> {
     let log = LogFile::new(log, options)?;
     let Some((format, _)) = log.format()? else {
         return Ok(None);
@@ -73,8 +63,7 @@ pub(crate) fn import_file_seen(
     let spool = Spool::new(spool);
     let mut out = Output::spooled(spool.clone());
     let (mut so_far, mut reader) = (ReadSoFar::default(), reader(format));
-    let mut each = |line: &[u8]| {
-        seen(line);
+    let mut each = |_: &[u8]| {
         if spool.has_failed() {
             return spool.check().map_err(LogError::Spool);
         }

@@ -221,18 +221,6 @@ pub fn read_file(path: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
     read_open(&file, path, limits)
 }
 
-/// As [`read_file`]; its bytes as they are in the file are read through what `through` makes of it.
-#[cfg(feature = "cli")]
-pub(crate) fn read_file_through<R: Read>(
-    path: &Path,
-    limits: Limits,
-    through: impl FnOnce(File) -> R,
-) -> Result<Vec<u8>, SourceError> {
-    let file = File::open(path).map_err(|error| io_error(path, error))?;
-    let size = file.metadata().map_or(0, |metadata| metadata.len());
-    read(through(file), path, limits, size)
-}
-
 /// As [`read_file`], of a file that is open at its start. Errors: see [`SourceError`].
 pub fn read_open(file: &File, path: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
     let size = file.metadata().map_or(0, |metadata| metadata.len());

@@ -18,8 +18,8 @@ use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::logs::{
     self, Format, ImportOptions, ImportReport, Imported, ImportedSession, KnownNames, LogBytes,
-    LogError, LogHasher, LogMark, Pointer, Redaction, import, import_file_seen, import_opencode,
-    is_lines_of_a_log, is_opencode, where_messages,
+    LogError, LogMark, Pointer, Redaction, import, import_file, import_opencode, is_lines_of_a_log,
+    is_opencode, where_messages,
 };
 use crate::store::{LogImport, Store};
 use crate::tree::source::files_below;
@@ -309,6 +309,18 @@ impl Read {
         }
     }
 
+    /// Reads one file alone.
+    pub(super) fn of_file(
+        importing: &Importing<'_>,
+        file: &LogSource,
+        marks: &LogMarks,
+    ) -> Result<Self, Failure> {
+        let mut read = Self::default();
+        let found = importing.read_source(file, marks)?;
+        read.add_file(importing, file.clone(), found, true);
+        Ok(read)
+    }
+
     /// The sessions by name, and what has them to be written.
     pub(super) fn take<'i>(&mut self, importing: &'i Importing<'i>) -> (Vec<Named>, Written<'i>) {
         // Names are given.
@@ -560,11 +572,7 @@ impl Importing<'_> {
     }
 
     /// Reads a file; one that a mark says is as it was is not read.
-    pub(super) fn read_source(
-        &self,
-        file: &LogSource,
-        marks: &LogMarks,
-    ) -> Result<ReadFile, Failure> {
+    fn read_source(&self, file: &LogSource, marks: &LogMarks) -> Result<ReadFile, Failure> {
         file.check()?;
         match marks.unchanged(&file.path) {
             Some((mark, names)) => Ok(ReadFile {
@@ -608,8 +616,8 @@ impl Importing<'_> {
         }
     }
 
-    pub(super) fn read_file(&self, file: &str) -> Result<ReadFile, Failure> {
-        let limits = self.limits;
+    fn read_file(&self, file: &str) -> Result<ReadFile, Failure> {
+        let (path, limits) = (Path::new(file), self.limits);
         let as_it_is = |session: Session| {
             self.check_redacted(file)?;
             Ok(ReadFile {
@@ -618,39 +626,35 @@ impl Importing<'_> {
                 ..ReadFile::default()
             })
         };
-        // SQLite and the folders are not read byte by byte: what is there before and after was read.
-        let opencode = is_opencode(Path::new(file));
-        let bytes = || {
-            opencode
-                .then(|| LogBytes::at(Path::new(file)).ok())
-                .flatten()
-        };
-        let before = bytes();
-        match import_opencode(Path::new(file), &self.options) {
-            Ok(None) => {}
-            Ok(Some(imported)) => {
-                let unchanged = before.filter(|before| bytes().as_ref() == Some(before));
-                return Ok(self.logs_of(imported, unchanged, size_of(file)));
-            }
-            Err(error) => return Err(failed(file, error)),
-        }
-        if self.is_into_store() && Path::new(file).is_dir() {
-            return as_it_is(opened::open(Path::new(file), limits)?);
-        }
         let followed = self.followed.as_ref();
-        let read = followed.and_then(|logs| logs.look_with(Path::new(file), &self.options, limits));
+        let read = followed.and_then(|logs| logs.look_with(path, &self.options, limits));
         if let Some((imported, bytes)) = read {
             return Ok(self.logs_of(imported, Some(bytes), size_of(file)));
         }
-        if let Some(large) = self.read_large(file)? {
-            return Ok(large);
+        // What is there before and after was read. A pipe can be read once only.
+        let is_marked = self.is_into_store() && (path.is_file() || is_opencode(path));
+        let bytes = || is_marked.then(|| LogBytes::at(path).ok()).flatten();
+        let before = bytes();
+        let of_log = |imported: Imported, size: usize| {
+            let read = before.filter(|before| bytes().as_ref() == Some(before));
+            Ok(self.logs_of(imported, read, size))
+        };
+        match import_opencode(path, &self.options) {
+            Ok(None) => {}
+            Ok(Some(imported)) => return of_log(imported, size_of(file)),
+            Err(error) => return Err(failed(file, error)),
         }
-        if Path::new(file).is_dir() {
+        if self.is_into_store() && path.is_dir() {
+            return as_it_is(opened::open(path, limits)?);
+        }
+        if let Some(imported) = self.import_large(file)? {
+            return of_log(imported, SPOOLED);
+        }
+        if path.is_dir() {
             return Err(Failure::usage(format!("`{file}` is a directory without a log"))
                 .with_help("give a log, a directory of logs, or `--from FORMAT` for a log that is not recognized"));
         }
-        let mut hasher = LogHasher::default();
-        let bytes = input::read_hashed(file, self.limits, &mut hasher)?;
+        let bytes = input::read(file, limits)?;
         let name = input::name(file);
         if bytes.trim_ascii().is_empty() {
             return Err(no_messages(format!("{} is empty", name.display())));
@@ -659,10 +663,7 @@ impl Importing<'_> {
             Ok(_) if bytes.trim_ascii() == b"[]" => {
                 return Err(no_messages(format!("{} has no messages", name.display())));
             }
-            Ok(imported) => {
-                let read = (file != input::STDIN).then(|| hasher.finish());
-                return Ok(self.logs_of(imported, read, bytes.len()));
-            }
+            Ok(imported) => return of_log(imported, bytes.len()),
             Err(error) if file == input::STDIN && !self.is_into_store() => {
                 return Err(Failure::Input(vec![(name, error)], None));
             }
@@ -671,7 +672,7 @@ impl Importing<'_> {
         let session = if file == input::STDIN {
             Session::from_slice(&bytes).map_err(|error| Failure::Input(vec![(name, error)], None))
         } else {
-            opened::open(Path::new(file), limits)
+            opened::open(path, limits)
         };
         match session {
             Ok(session) if self.is_into_store() => as_it_is(session),
@@ -702,39 +703,27 @@ impl Importing<'_> {
         Ok(is_log.then_some(file))
     }
 
-    /// The sessions of a log that is large; `None` if it is not, or no JSON Lines.
-    fn read_large(&self, path: &str) -> Result<Option<ReadFile>, Failure> {
+    /// What a log that is large makes; `None` if it is not, or no JSON Lines.
+    fn import_large(&self, path: &str) -> Result<Option<Imported>, Failure> {
         // What is not of the named format may be a session, which is read as a whole.
         let directory = match self.target {
             ImportTarget::Store(address) if self.options.format.is_none() => address.directory(),
             _ => return Ok(None),
         };
-        let Some(log) = self
-            .open_large(path)
-            .map_err(|error| failed(path, error.into()))?
-        else {
+        let opened = self.open_large(path);
+        let Some(log) = opened.map_err(|error| failed(path, error.into()))? else {
             return Ok(None);
         };
         let unwritten = |error| Failure::output(&directory.display().to_string(), &error);
         let spool = tempfile::tempfile_in(&directory).map_err(unwritten)?;
-        let mut hasher = LogHasher::default();
-        match import_file_seen(&log, spool, &self.options, &mut |bytes| hasher.add(bytes)) {
-            Ok(imported) => {
-                let of_log = |imported| self.logs_of(imported, Some(hasher.finish()), SPOOLED);
-                Ok(imported.map(of_log))
-            }
-            Err(LogError::Spool(error)) => Err(unwritten(error)),
-            Err(error) => Err(failed(path, error)),
-        }
+        import_file(&log, spool, &self.options).map_err(|error| match error {
+            LogError::Spool(error) => unwritten(error),
+            error => failed(path, error),
+        })
     }
 
     /// Gives each session of a file a unique file name, without an extension.
-    pub(super) fn names(
-        &self,
-        file: &LogSource,
-        read: &ReadFile,
-        taken: &mut HashSet<String>,
-    ) -> Vec<String> {
+    fn names(&self, file: &LogSource, read: &ReadFile, taken: &mut HashSet<String>) -> Vec<String> {
         let known: Vec<KnownNames<'_>> = match &read.mark {
             Some(mark) if read.is_unchanged() => mark.names().collect(),
             _ => read.made.iter().map(ReadSession::known).collect(),
@@ -743,7 +732,7 @@ impl Importing<'_> {
     }
 
     /// What the sessions of a path come from, as a store notes it; `None` of standard input.
-    pub(super) fn source(&self, path: &str) -> Option<String> {
+    fn source(&self, path: &str) -> Option<String> {
         let source = Redaction::apply_text(&self.options.redact, path);
         (path != input::STDIN).then_some(source)
     }

@@ -3,16 +3,13 @@
 use super::command::say;
 use super::follow::{FollowedFiles, in_turns};
 use super::import_marks::LogMarks;
-use super::import_read::{
-    ImportTarget, ImportedCounts, Importing, Named, ReadFile, ReadSession, Written, several,
-};
+use super::import_read::{ImportTarget, ImportedCounts, Importing, Named, Read, Written, several};
 use super::progress::Progress;
 use super::words::quoted;
 use super::write::new_name;
-use crate::app::present::folders::LogSource;
-use crate::app::present::sessions::session_of;
 use crate::app::present::stores::{StoreAddress, Which};
 use crate::app::present::{Exit, Failure, counted, printable};
+use crate::history::Session;
 use crate::store::{LogImport, NewSession, Store};
 use crate::support::diag::{Code, Diagnostic, Error};
 use serde_json::{Value, json};
@@ -70,9 +67,12 @@ pub(super) fn write_store(
     let names = sessions.iter_mut().map(|named| &mut named.name);
     importing.rename(address, names.collect())?;
     let store = importing.store()?;
+    let follows = importing.args.follow;
     let there = match &sessions[..] {
         // Looked up by its name.
-        [one] if !one.is_log() => store.origins(&one.name)?,
+        [one, more @ ..] if follows || more.is_empty() && !one.is_log() => {
+            store.origins(&one.name)?
+        }
         _ => store.origins("")?,
     };
     let is_taken = |named: &Named| there.has_name(&named.name);
@@ -95,12 +95,12 @@ pub(super) fn write_store(
     }
     // The logs that have something in the store: a session, or another of the same log.
     let is_known = |named: &Named| {
-        let source = written.source(named);
-        is_taken(named) || source.is_some_and(|path| there.has_source(&path))
+        let source = || written.source(named);
+        is_taken(named) || source().is_some_and(|path| there.has_source(&path))
     };
     let logs = sessions
         .iter()
-        .filter(|named| !skips && named.is_log() && is_known(named));
+        .filter(|named| !skips && named.is_log() && (follows || is_known(named)));
     let logs: HashSet<usize> = logs.map(|named| named.file).collect();
     drop(there);
     let (mut again, new): (Vec<Named>, Vec<Named>) = sessions
@@ -108,95 +108,41 @@ pub(super) fn write_store(
         .partition(|named| named.is_log() && logs.contains(&named.file));
     import_all(address.store, store, &mut written, new)?;
     for sessions in again.chunk_by_mut(|a, b| a.file == b.file) {
-        let source = sessions.first().and_then(|named| written.source(named));
-        let read = sessions.iter_mut().map(|named| {
-            let (made, mark) = written.take(named)?;
-            Ok((std::mem::take(&mut named.name), made, mark))
-        });
-        let read = read.collect::<Result<Vec<_>, Failure>>()?;
-        let done = import_log(address, store, read, source.as_deref())?;
+        let done = import_log(address, store, &mut written, sessions)?;
         add(&mut written.counts.again, done);
     }
     Ok(written.counts)
 }
 
-/// Brings the sessions of one log up to what it says now: each with its name and the mark to be kept with it.
+/// Brings the sessions of one log up to what it says now.
 fn import_log(
     address: StoreAddress<'_>,
     store: &Store,
-    sessions: Vec<(String, ReadSession, Option<String>)>,
-    source: Option<&str>,
+    written: &mut Written<'_>,
+    sessions: &mut [Named],
 ) -> Result<LogImport, Failure> {
-    let mut read = Vec::with_capacity(sessions.len());
-    let mut marks = Vec::new();
-    for (name, made, mark) in sessions {
-        let session = match made {
-            ReadSession::Log(log) => session_of(&log)?,
-            ReadSession::Unchanged(_) | ReadSession::Session(_) | ReadSession::Stored(..) => {
-                return Err(Failure::plain(
-                    Exit::Input,
-                    "it is a session already, not a log",
-                ));
-            }
-        };
-        read.push((name, session));
+    let source = sessions.first().and_then(|named| written.source(named));
+    let (mut read, mut marks) = (Vec::new(), Vec::new());
+    for named in sessions {
+        let (made, mark) = written.take(named)?;
+        read.push((named.name.clone(), made.session()?));
         marks.extend(mark);
     }
-    let sessions = read
-        .iter()
-        .map(|(name, session)| (name.clone(), &**session));
-    match store.import_marked_log(&sessions.collect::<Vec<_>>(), source, &marks) {
-        Ok(done) => Ok(done),
-        Err(error) if error.code() == Code::SessionExists => {
-            let names = read.iter().map(|(name, _)| name);
-            let name = names
-                .into_iter()
-                .find(|name| error.to_string().contains(&***name));
-            Err(exists(address, name.map_or("", |name| name), 1, 0))
+    let sessions = read.iter();
+    let sessions = sessions.map(|(name, session)| (name.clone(), &**session));
+    let sessions: Vec<(String, &Session)> = sessions.collect();
+    let done = store.import_marked_log(&sessions, source.as_deref(), &marks);
+    done.map_err(|error| {
+        if error.code() != Code::SessionExists {
+            return error.into();
         }
-        Err(error) => Err(error.into()),
-    }
+        let text = error.to_string();
+        let name = read.iter().find(|(name, _)| text.contains(name));
+        exists(address, name.map_or("", |(name, _)| name), 1, 0)
+    })
 }
 
 impl Importing<'_> {
-    /// Brings the sessions of a file that is followed up to what it says now.
-    fn follow_log(
-        &self,
-        address: StoreAddress<'_>,
-        store: &Store,
-        file: &LogSource,
-        marks: &LogMarks,
-    ) -> Result<LogImport, Failure> {
-        let named = |read: &ReadFile| {
-            let mut names = self.names(file, read, &mut HashSet::new());
-            self.rename(address, names.iter_mut().collect())?;
-            Ok::<_, Failure>(names)
-        };
-        let mut read = self.read_source(file, marks)?;
-        let mut names = named(&read)?;
-        if read.is_unchanged() {
-            let mut sessions = names.iter().zip(&read.made);
-            if sessions
-                .all(|(name, made)| matches!(made, ReadSession::Unchanged(there) if there == name))
-            {
-                return Ok(LogImport {
-                    same: names.len(),
-                    ..LogImport::default()
-                });
-            }
-            read = self.read_file(&file.path)?;
-            names = named(&read)?;
-        }
-        let mark = read.mark;
-        let sessions = names.into_iter().zip(read.made).enumerate();
-        let sessions = sessions.map(|(at, (name, made))| {
-            let mark = mark.as_ref().map(|mark| mark.with_session(at));
-            (name, made, mark)
-        });
-        let source = self.source(&file.path);
-        import_log(address, store, sessions.collect(), source.as_deref())
-    }
-
     /// Gives the one session its name, and refuses names that no session can have.
     fn rename(
         &self,
@@ -295,7 +241,6 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
     let ImportTarget::Store(address) = importing.target else {
         return Err(Failure::internal("logs are followed into a store"));
     };
-    let store = importing.store()?;
     let mut followed = FollowedFiles::default();
     let mut again = None;
     let ended = in_turns(|interrupt| {
@@ -310,7 +255,13 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
                 } else {
                     importing.marks(std::slice::from_ref(file))
                 };
-                let done = importing.follow_log(address, store, file, &marks)?;
+                let (sessions, written) = Read::of_file(importing, file, &marks)?.take(importing);
+                if sessions.iter().any(|named| !named.is_log()) {
+                    let message = "it is a session already, not a log";
+                    return Err(Failure::plain(Exit::Input, message));
+                }
+                let done = write_store(written, address, sessions)?.again;
+                let done = done.unwrap_or_default();
                 if done.snapshots > 0 || !done.renamed.is_empty() {
                     let snapshots = counted(done.snapshots as u64, "snapshot");
                     say(&format!("{}: {snapshots} more\n", printable(&file.stem)));

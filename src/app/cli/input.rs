@@ -5,10 +5,10 @@ use super::progress::Progress;
 use super::words::{in_quotes, is_selector, quoted};
 use crate::app::present::{Exit, Failure};
 use crate::logs::file::output;
-use crate::logs::{Hashed, LogHasher, stem};
+use crate::logs::stem;
 use crate::support::diag::{Code, Diagnostic, Error, nearest};
 use crate::tree::Limits;
-use crate::tree::source::{read_all, read_file, read_file_through};
+use crate::tree::source::{read_all, read_file};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -91,19 +91,6 @@ pub(super) fn read(name: &str, limits: Limits) -> Result<Vec<u8>, Failure> {
     } else {
         read_file(Path::new(name), limits)
     };
-    bytes.map_err(|error| explain_missing(error.into(), name))
-}
-
-/// As [`read`]; the hasher gets the bytes of a file as they are there.
-pub(super) fn read_hashed(
-    name: &str,
-    limits: Limits,
-    hasher: &mut LogHasher,
-) -> Result<Vec<u8>, Failure> {
-    if name == STDIN {
-        return read(name, limits);
-    }
-    let bytes = read_file_through(Path::new(name), limits, |from| Hashed { from, hasher });
     bytes.map_err(|error| explain_missing(error.into(), name))
 }
 
