@@ -1,32 +1,37 @@
 //! Pruning policies: what a commit takes away when a session is too large (RUNTIME §3, source 002
 //! chapter 02 §7).
 
+use crate::support::macros::names;
 use std::sync::Arc;
 
 type Counter = Arc<dyn Fn(&str) -> u64 + Send + Sync>;
 
-/// The part of the tree a limit is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Scope {
-    /// Everything below the regions.
-    Whole,
-    /// What is below `^sys`.
-    Sys,
-    /// What is below `^seq`: the sealed turns.
-    Seq,
-    /// What is below `^ah`: the turn in progress.
-    Head,
+names! {
+    /// The part of the tree a limit is on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Scope: as_str {
+        /// Everything below the regions.
+        Whole = "whole",
+        /// What is below `^sys`.
+        Sys = "sys",
+        /// What is below `^seq`: the sealed turns.
+        Seq = "seq",
+        /// What is below `^ah`: the turn in progress.
+        Head = "ah",
+    }
 }
 
-/// What a limit counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Measure {
-    /// Nodes; the root and the regions are not counted.
-    Nodes,
-    /// Tokens of the blocks' contents.
-    Tokens,
+names! {
+    /// What a limit counts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Measure: as_str {
+        /// Nodes; the root and the regions are not counted.
+        Nodes = "nodes",
+        /// Tokens of the blocks' contents.
+        Tokens = "tokens",
+    }
 }
 
 /// A limit of a [`Policy`].

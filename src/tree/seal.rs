@@ -5,6 +5,7 @@
 
 use super::fault::InputError;
 use super::hash::hex;
+use crate::support::macros::names;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -24,15 +25,17 @@ struct SealMembers {
     sha256: String,
 }
 
-/// How a file of lines ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// With a closing line that fits.
-    Sealed,
-    /// With a line feed: whether lines are missing cannot be said.
-    LineFeed,
-    /// Without a line feed.
-    NoLineFeed,
+names! {
+    /// How a file of lines ends.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Ending: as_str {
+        /// With a closing line that fits.
+        Sealed = "sealed",
+        /// With a line feed: whether lines are missing cannot be said.
+        LineFeed = "line feed",
+        /// Without a line feed.
+        NoLineFeed = "no line feed",
+    }
 }
 
 const START: &[u8] = b"{\"seal\":";

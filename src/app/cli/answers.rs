@@ -152,10 +152,16 @@ pub(super) fn append(
             .with_help("--format json, table, ids or nodes"));
         }
         (PrintAs::Table, _, Some(fit)) => out.extend([&*title, &*fitting(fit, &previews())]),
-        (PrintAs::Table, Answer::Rows(rows), None) => {
+        (PrintAs::Table | PrintAs::Tree, Answer::Rows(rows), None) => {
             let whole = with_calls(rows)?;
             let nodes = whole.as_ref().unwrap_or(rows).nodes();
-            out.extend([&*title, &*output::table(nodes, &previews())]);
+            out.extend([
+                &*title,
+                &*match how.format {
+                    PrintAs::Table => output::table(nodes, &previews()),
+                    _ => output::tree(nodes, &previews()),
+                },
+            ]);
         }
         (PrintAs::Table, Answer::Range(diff), None) => {
             out.push_str(&title);
@@ -172,12 +178,7 @@ pub(super) fn append(
                 output::node_json(node, &labels.named(), out);
             }
         }
-        (PrintAs::Tree, _, None) => {
-            let rows = found.answer.rows().ok_or_else(no_nodes)?;
-            let whole = with_calls(rows)?;
-            let nodes = whole.as_ref().unwrap_or(rows).nodes();
-            out.extend([&*title, &*output::tree(nodes, &previews())]);
-        }
+        (PrintAs::Tree, Answer::Range(_), None) => return Err(no_nodes()),
         _ => out.extend([&*labels.json("result", &found.json(false)?), "\n"]),
     }
     Ok(())

@@ -5,7 +5,7 @@ use super::typed::help_color;
 use crate::app::present::stores::without_passwords;
 use crate::app::present::{Exit, Failure, answer};
 use crate::support::cancel::check;
-use crate::support::diag;
+use crate::support::diag::{self, Warning};
 use crate::support::table::{Paint, RowOrder, Tint};
 use crate::support::text::{escaped, wrapped};
 use crate::tree::Limits;
@@ -66,6 +66,13 @@ impl Invocation {
             print(&(answer::json(result)? + "\n"))
         } else {
             page(&text(), true)
+        }
+    }
+
+    /// Says the warnings about a selector.
+    pub(super) fn warn(&self, warnings: &[Warning], selector: &str) {
+        for warning in warnings {
+            tell(&warning.to_text(selector, error_colors(self.color)), true);
         }
     }
 

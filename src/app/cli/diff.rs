@@ -65,6 +65,13 @@ pub(super) struct DiffArgs {
     edition: EditionArgs,
 }
 
+const TWO: &str = "`diff` takes two snapshots, or two sessions";
+
+/// The command for two snapshots of a session.
+fn of_two(session: &str) -> String {
+    format!("pactql diff {} @t-1 @t0", quoted(session))
+}
+
 impl RunCommand for DiffArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let is_snapshot = |word: &str| {
@@ -94,16 +101,13 @@ impl RunCommand for DiffArgs {
                 let other = words[1..].iter().find(|word| !is_session(word));
                 let other = other.unwrap_or(&words[0]);
                 let message = match words {
-                    [_, only] if is_snapshot(only) => {
-                        "`diff` takes two snapshots, or two sessions".to_owned()
-                    }
+                    [_, only] if is_snapshot(only) => TWO.to_owned(),
                     _ => format!(
                         "expected a snapshot or a session, found `{}`",
                         printable(other)
                     ),
                 };
-                let line = format!("pactql diff {} @t-1 @t0", quoted(&words[0]));
-                Err(Failure::usage(message).with_help(line))
+                Err(Failure::usage(message).with_help(of_two(&words[0])))
             }
             words if words.iter().any(|word| split(word).1.is_some()) => self.across(words, with),
             words => self.runs(words, with),
@@ -169,10 +173,7 @@ impl DiffArgs {
         self.without_moves()?;
         let mut opened = sessions::open_words(words, with)?.into_iter();
         let (Some(first), true) = (opened.next(), opened.len() > 0) else {
-            let line = format!("pactql diff {} @t-1 @t0", quoted(&words[0]));
-            return Err(
-                Failure::usage("`diff` takes two snapshots, or two sessions").with_help(line),
-            );
+            return Err(Failure::usage(TWO).with_help(of_two(&words[0])));
         };
         let run = Run::new(&first.session)?;
         let mut out = String::new();
@@ -526,38 +527,31 @@ fn marked(older: &str, newer: &str, paint: Paint) -> Option<String> {
         return None;
     }
     let plain = paint.tint(Tint::Added, "x") == "x";
-    let mark = |tint: Tint, signs: [&str; 2], words: &[&str], out: &mut String| {
-        // A mark does not go past the end of a line.
-        let text = words.concat();
-        for (index, line) in text.split('\n').enumerate() {
+    // A mark does not go past the end of a line.
+    let add = |mark: Option<(Tint, [&str; 2])>, words: &[&str], out: &mut String| {
+        for (index, line) in words.concat().split('\n').enumerate() {
             if index > 0 {
                 out.push('\n');
             }
             let line = escaped(line, false);
-            match (line.is_empty(), plain) {
-                (true, _) => {}
-                (false, true) => out.extend([signs[0], &line, signs[1]]),
-                (false, false) => out.push_str(&paint.tint(tint, &line)),
+            match mark {
+                Some((_, [begin, end])) if plain && !line.is_empty() => {
+                    out.extend([begin, &line, end]);
+                }
+                Some((tint, _)) => out.push_str(&paint.tint(tint, &line)),
+                None => out.push_str(&line),
             }
         }
     };
-    let mut out = String::new();
-    let same = |words: &[&str], out: &mut String| {
-        let text: Vec<String> = words
-            .concat()
-            .split('\n')
-            .map(|line| escaped(line, false).into_owned())
-            .collect();
-        out.push_str(&text.join("\n"));
-    };
-    let mut at = 0;
+    let (removed, added) = ((Tint::Removed, ["[-", "-]"]), (Tint::Added, ["{+", "+}"]));
+    let (mut out, mut at) = (String::new(), 0);
     for edit in edits {
-        same(&new[at..edit.newer.start], &mut out);
-        mark(Tint::Removed, ["[-", "-]"], &old[edit.older], &mut out);
+        add(None, &new[at..edit.newer.start], &mut out);
+        add(Some(removed), &old[edit.older], &mut out);
         at = edit.newer.end;
-        mark(Tint::Added, ["{+", "+}"], &new[edit.newer], &mut out);
+        add(Some(added), &new[edit.newer], &mut out);
     }
-    same(&new[at..], &mut out);
+    add(None, &new[at..], &mut out);
     Some(out)
 }
 

@@ -195,7 +195,7 @@ fn make(file: &str, how: &HowArgs, with: &Invocation) -> Result<Exit, Failure> {
 ///
 /// In this order: nodes whose ttl has run out go, then what `compact` noted, then what the limits ask
 /// for; the turn in progress is sealed as a turn of `^seq`, and the snapshot is written. Prints what
-/// went. Limits are kept in the order --prune-tokens, --prune-nodes, then each --prune.
+/// went. Limits are kept in the order --prune-tokens, then each --prune.
 #[derive(Args, Debug)]
 struct CommitArgs {
     #[command(flatten)]
@@ -204,10 +204,7 @@ struct CommitArgs {
     /// go first, those of `^sys` among them.
     #[arg(long, value_name = "N")]
     prune_tokens: Option<u64>,
-    /// Prune blocks until the whole tree has at most N nodes.
-    #[arg(long, value_name = "N")]
-    prune_nodes: Option<u64>,
-    /// Another limit: SCOPE:MEASURE=N, where SCOPE is sys, seq, ah or whole, and MEASURE tokens or nodes.
+    /// Another limit: SCOPE:MEASURE=N, where SCOPE is sys, seq, ah or whole (the default), and MEASURE tokens or nodes.
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     prune: Vec<(Scope, Measure, u64)>,
     /// Keep the newest K turns and take those before them, whole; the turn in progress is the first of them.
@@ -218,23 +215,12 @@ struct CommitArgs {
     protect: u32,
 }
 
-const SCOPES: [(&str, Scope); 4] = [
-    ("whole", Scope::Whole),
-    ("sys", Scope::Sys),
-    ("seq", Scope::Seq),
-    ("ah", Scope::Head),
-];
-
-const MEASURES: [(&str, Measure); 2] = [("tokens", Measure::Tokens), ("nodes", Measure::Nodes)];
-
 fn limit(text: &str) -> Result<(Scope, Measure, u64), String> {
     let read = || {
         let (what, most) = text.split_once('=')?;
         let (scope, measure) = what.split_once(':').unwrap_or(("whole", what));
-        let scope = scope.trim_start_matches('^');
-        let scope = SCOPES.iter().find(|(name, _)| *name == scope)?.1;
-        let measure = MEASURES.iter().find(|(name, _)| *name == measure)?.1;
-        Some((scope, measure, most.parse().ok()?))
+        let scope = Scope::parse(scope.trim_start_matches('^'))?;
+        Some((scope, Measure::parse(measure)?, most.parse().ok()?))
     };
     read()
         .ok_or_else(|| "expected a limit such as `seq:tokens=6000` or `whole:nodes=500`".to_owned())
@@ -242,15 +228,13 @@ fn limit(text: &str) -> Result<(Scope, Measure, u64), String> {
 
 impl CommitArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let tokens = self.prune_tokens.map(|most| (Measure::Tokens, most));
-        let nodes = self.prune_nodes.map(|most| (Measure::Nodes, most));
-        let whole = tokens.into_iter().chain(nodes);
-        let limits = whole.map(|(measure, most)| (Scope::Whole, measure, most));
+        let tokens = self.prune_tokens;
+        let tokens = tokens.map(|most| (Scope::Whole, Measure::Tokens, most));
         let mut policy = Policy::new().protect(self.protect);
         if let Some(turns) = self.window {
             policy = policy.window(turns);
         }
-        for (scope, measure, most) in limits.chain(self.prune.iter().copied()) {
+        for (scope, measure, most) in tokens.into_iter().chain(self.prune.iter().copied()) {
             policy = policy.limit(scope, measure, most);
         }
         let mut writing = self.write.open(policy, with)?;

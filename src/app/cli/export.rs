@@ -270,38 +270,30 @@ fn curl(provider: Provider, model: Option<&str>, body: &str) -> String {
         || "MODEL".to_owned(),
         |model| utf8_percent_encode(model, PLAIN).to_string(),
     );
+    let openai = "-H \"Authorization: Bearer $OPENAI_API_KEY\"";
     let (url, key, needs) = match provider {
         Provider::Anthropic => (
-            "https://api.anthropic.com/v1/messages".to_owned(),
+            "api.anthropic.com/v1/messages",
             "-H \"x-api-key: $ANTHROPIC_API_KEY\" -H \"anthropic-version: 2023-06-01\"",
-            &["model", "max_tokens"][..],
+            "model max_tokens",
         ),
         Provider::Gemini => (
-            format!(
-                "https://generativelanguage.googleapis.com/v1beta/models/{in_path}:generateContent"
-            ),
+            "generativelanguage.googleapis.com/v1beta/models/{}:generateContent",
             "-H \"x-goog-api-key: $GEMINI_API_KEY\"",
-            &[""; 0][..],
+            "",
         ),
         Provider::Bedrock => (
-            format!("https://bedrock-runtime.$AWS_REGION.amazonaws.com/model/{in_path}/converse"),
+            "bedrock-runtime.$AWS_REGION.amazonaws.com/model/{}/converse",
             "-H \"Authorization: Bearer $AWS_BEARER_TOKEN_BEDROCK\"",
-            &[""; 0][..],
+            "",
         ),
-        Provider::OpenAiResponses => (
-            "https://api.openai.com/v1/responses".to_owned(),
-            "-H \"Authorization: Bearer $OPENAI_API_KEY\"",
-            &["model"][..],
-        ),
-        _ => (
-            "https://api.openai.com/v1/chat/completions".to_owned(),
-            "-H \"Authorization: Bearer $OPENAI_API_KEY\"",
-            &["model"][..],
-        ),
+        Provider::OpenAiResponses => ("api.openai.com/v1/responses", openai, "model"),
+        _ => ("api.openai.com/v1/chat/completions", openai, "model"),
     };
-    let has = |name: &&&str| get(&known, name).is_none();
-    let missing = needs.iter().filter(has).copied();
-    let missing: Vec<&str> = missing
+    let url = url.replace("{}", &in_path);
+    let needs = needs.split_whitespace();
+    let missing: Vec<&str> = needs
+        .filter(|name| get(&known, name).is_none())
         .chain(url.contains("MODEL").then_some("MODEL"))
         .collect();
     if !missing.is_empty() {
@@ -311,7 +303,7 @@ fn curl(provider: Provider, model: Option<&str>, body: &str) -> String {
         ));
     }
     let body = body.replace('\'', "'\\''");
-    format!("curl \"{url}\" {key} -H \"content-type: application/json\" -d '{body}'\n")
+    format!("curl \"https://{url}\" {key} -H \"content-type: application/json\" -d '{body}'\n")
 }
 
 fn write(source: Source<'_>, provider: Provider) -> Result<Exit, Failure> {

@@ -13,7 +13,6 @@ use serde::de::IgnoredAny;
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -28,44 +27,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The same for a log whose lines are valid JSON, but of which nothing is understood yet.
 const LONG_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whether a signal has asked the program to end.
-pub(super) struct Interrupt(Arc<AtomicBool>);
-
-impl Interrupt {
-    /// Begins to wait for signals, which no longer end the program.
-    pub(super) fn watch() -> Result<Self, Failure> {
-        leave();
-        let interrupt = Self(Arc::new(AtomicBool::new(false)));
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register(signal, Arc::clone(&interrupt.0))?;
-        }
-        Ok(interrupt)
-    }
-
-    #[cfg(feature = "view")]
-    pub(super) fn flag(&self) -> &Arc<AtomicBool> {
-        &self.0
-    }
-
-    pub(super) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// Calls `turn` until the program is interrupted, or until a turn returns an exit code, since all that was followed has
 /// been given up.
 pub(super) fn in_turns(
-    mut turn: impl FnMut(&Interrupt) -> Result<Option<Exit>, Failure>,
+    mut turn: impl FnMut(&AtomicBool) -> Result<Option<Exit>, Failure>,
 ) -> Result<Exit, Failure> {
-    let interrupt = Interrupt::watch()?;
-    while !interrupt.is_set() {
+    let stopped = leave();
+    while !stopped.load(Ordering::Relaxed) {
         let began = Instant::now();
-        if let Some(exit) = turn(&interrupt)? {
+        if let Some(exit) = turn(stopped)? {
             return Err(Failure::plain(exit, "none of the logs can be followed"));
         }
         let until = Instant::now() + PAUSE.max(began.elapsed());
-        while Instant::now() < until && !interrupt.is_set() {
+        while Instant::now() < until && !stopped.load(Ordering::Relaxed) {
             std::thread::sleep(TICK);
         }
     }

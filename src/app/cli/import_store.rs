@@ -15,6 +15,7 @@ use crate::support::diag::{Code, Diagnostic, Error};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
 
 /// What became of the sessions of logs that were in the store, as JSON and as lines; the lines are empty if there
 /// was none.
@@ -243,9 +244,9 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
     };
     let mut followed = FollowedFiles::default();
     let mut again = None;
-    let ended = in_turns(|interrupt| {
+    let ended = in_turns(|stopped| {
         for file in importing.files()? {
-            if interrupt.is_set() {
+            if stopped.load(Ordering::Relaxed) {
                 break;
             }
             let done = followed.look(file, |file, begun| {

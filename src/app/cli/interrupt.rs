@@ -20,11 +20,14 @@ const GRACE: Duration = Duration::from_millis(100);
 /// The exit code of the signal that came; 0 for none.
 static SIGNAL: AtomicU8 = AtomicU8::new(0);
 
-/// Whether the command deals with signals itself.
+/// Whether the command ends by itself after a signal, and whether one came.
 static LEFT: AtomicBool = AtomicBool::new(false);
+static STOPPED: AtomicBool = AtomicBool::new(false);
 
-pub(super) fn leave() {
+/// From now on a signal only sets what is returned.
+pub(super) fn leave() -> &'static AtomicBool {
     LEFT.store(true, Ordering::SeqCst);
+    &STOPPED
 }
 
 /// Begins to wait for signals and, if there is one, for the end of the time. Returns the token for the
@@ -102,7 +105,9 @@ fn wait_for_signals(cancel: Cancel) {
     };
     let _ = thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
-            if LEFT.load(Ordering::SeqCst) || signal == SIGINT && is_shown() {
+            let is_left = LEFT.load(Ordering::SeqCst);
+            STOPPED.fetch_or(is_left, Ordering::SeqCst);
+            if is_left || signal == SIGINT && is_shown() {
                 continue;
             }
             let exit = match signal {

@@ -4,9 +4,7 @@ use super::command::{Invocation, RunCommand, print, say};
 use super::options::rows;
 use super::output::{clean, counted, printable, snapshot_label};
 use super::reports::append;
-use super::sessions::{
-    Opened, SessionsArgs, ending_name, ending_of_session, ending_text, open_store,
-};
+use super::sessions::{Opened, SessionsArgs, ending_of_session, ending_text, open_store};
 use super::typed;
 use super::words::quoted;
 use crate::app::present::folders::{LogSource, newest_logs};
@@ -21,6 +19,7 @@ use crate::store::{ListedInfo, SessionInfo};
 use crate::support::table::{TableCell, TextTable, Tint};
 use crate::support::text::amount;
 use crate::tree::NodeClass;
+use crate::tree::seal::Ending;
 use crate::tree::timestamp::{millis, rfc3339_of_nanos};
 use clap::Args;
 use serde::Serialize;
@@ -316,7 +315,7 @@ fn described(opened: &Opened, at: Option<&str>) -> Result<(Value, String), Failu
             "nodes_in_snapshots": seen,
             "index": index,
         },
-        "end": end.map(ending_name),
+        "end": end.map(Ending::as_str),
     });
     Ok((json, text))
 }

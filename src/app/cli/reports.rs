@@ -627,21 +627,17 @@ impl GrepArgs {
     fn pattern(&self) -> Result<String, Failure> {
         let first = self.pattern.iter().filter(|_| self.patterns.is_empty());
         let all: Vec<&String> = first.chain(&self.patterns).collect();
-        let [file] = &all[..] else {
-            return Ok(self.joined(&all));
-        };
         let others = &self.inspected.sessions.sessions;
-        if exists(file) && !others.is_empty() && !others.iter().any(|word| is_file(word)) {
-            let typed = std::iter::once((*file).clone()).chain(others.iter().cloned());
-            let (typed, mut words) = (typed.collect::<Vec<_>>(), others.clone());
-            words.push((*file).clone());
+        if let [file] = all[..]
+            && exists(file)
+            && !others.is_empty()
+            && !others.iter().any(|word| is_file(word))
+        {
+            let file = std::slice::from_ref(file);
+            let (typed, words) = ([file, others].concat(), [others, file].concat());
             return Err(Failure::usage("the pattern comes first, then the session")
                 .with_help(retyped(&typed, words)));
         }
-        Ok(self.joined(&all))
-    }
-
-    fn joined(&self, patterns: &[&String]) -> String {
         let one = |pattern: &&String| {
             if self.fixed_strings {
                 regex_syntax::escape(pattern)
@@ -649,16 +645,16 @@ impl GrepArgs {
                 (*pattern).clone()
             }
         };
-        let mut all: Vec<String> = patterns.iter().map(one).collect();
-        if all.len() > 1 {
-            all = all.iter().map(|one| format!("(?:{one})")).collect();
-        }
-        let all = all.join("|");
-        if self.word_regexp {
-            format!(r"\b(?:{all})\b")
+        let all: Vec<String> = all.iter().map(one).collect();
+        let any = match &all[..] {
+            [one] => one.clone(),
+            all => format!("(?:{})", all.join(")|(?:")),
+        };
+        Ok(if self.word_regexp {
+            format!(r"\b(?:{any})\b")
         } else {
-            all
-        }
+            any
+        })
     }
 }
 

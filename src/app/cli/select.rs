@@ -1,7 +1,7 @@
 //! `pactql select`: the nodes that a selector finds.
 
 use super::answers::{AnswerLabels, FitArgs, How, append};
-use super::command::{Invocation, RunCommand, print, say, stdout, tell};
+use super::command::{Invocation, RunCommand, print, say, stdout};
 use super::options::{EditionArgs, PrintAs, RangeArgs, error_colors};
 use super::sessions::Opened;
 use super::{input, operands, output, sessions};
@@ -114,14 +114,6 @@ impl RunCommand for SelectArgs {
     }
 }
 
-/// Says the remarks on a selector.
-fn warn(prepared: &Prepared, with: &Invocation) {
-    for warning in prepared.warnings() {
-        let text = warning.to_text(prepared.text(), error_colors(with.color));
-        tell(&text, true);
-    }
-}
-
 impl SelectArgs {
     /// The sessions and the selectors.
     fn split(&self) -> Result<(&[String], Vec<String>), Failure> {
@@ -131,6 +123,13 @@ impl SelectArgs {
             None => selector.clone(),
         };
         Ok((names, selectors.iter().map(limited).collect()))
+    }
+
+    /// The sessions, and the selectors, which are refused before anything is read.
+    fn prepared(&self, how: &How) -> Result<(&[String], Vec<Prepared>), Failure> {
+        let (names, selectors) = self.split()?;
+        let prepared = selectors.iter().map(|one| how.engine.prepare(one));
+        Ok((names, prepared.collect::<Result<_, _>>()?))
     }
 
     /// Has the database of a store answer the selector. JSON has one object a row.
@@ -160,7 +159,7 @@ impl SelectArgs {
         }
         let store = sessions::open_store(address.store, Access::Read)?;
         let prepared = how.engine.prepare(selector)?;
-        warn(&prepared, &how.with);
+        how.with.warn(prepared.warnings(), selector);
         let asked = if address.is_several() {
             store.count(address.glob())?
         } else {
@@ -212,12 +211,7 @@ impl SelectArgs {
     }
 
     fn run_sessions(&self, how: &How) -> Result<Exit, Failure> {
-        let (names, selectors) = self.split()?;
-        // An invalid selector is reported before anything is read.
-        let prepared: Vec<Prepared> = selectors
-            .iter()
-            .map(|selector| how.engine.prepare(selector))
-            .collect::<Result<_, _>>()?;
+        let (names, prepared) = self.prepared(how)?;
         for each in &prepared {
             each.ready()?;
         }
@@ -267,16 +261,11 @@ impl SelectArgs {
 
     /// Prints the matches, and then the new matches of each snapshot that comes.
     fn run_follow(&self, how: &How) -> Result<Exit, Failure> {
-        let (names, selectors) = self.split()?;
-        let prepared = selectors
-            .iter()
-            .map(|selector| how.engine.prepare(selector));
-        let prepared: Vec<Prepared> = prepared.collect::<Result<_, _>>()?;
-        // An invalid selector is reported before anything is read.
+        let (names, prepared) = self.prepared(how)?;
         let none = Arc::new(Session::new(History::default()));
         for each in &prepared {
             each.watch(&none)?;
-            warn(each, &how.with);
+            how.with.warn(each.warnings(), each.text());
         }
         match how.with.format {
             None | Some(PrintAs::Json | PrintAs::Ids | PrintAs::Nodes)
@@ -321,9 +310,7 @@ impl SelectArgs {
         let run = |line: Result<&str, String>| {
             let line = line.map_err(|line| input::not_utf8(&line))?;
             let answer = how.engine.select_with(&session, line, &how.options)?;
-            for warning in answer.warnings() {
-                tell(&warning.to_text(line, error_colors(how.with.color)), true);
-            }
+            how.with.warn(answer.warnings(), line);
             let found = FittedAnswer::new(&answer, how.budget.as_ref())?;
             Ok::<_, Failure>((found.json(how.count)?, found.count()))
         };

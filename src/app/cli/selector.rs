@@ -1,7 +1,7 @@
 //! The commands about a selector alone: `explain`, `sql`, `fmt`.
 
-use super::command::{Invocation, RunCommand, print, say, tell};
-use super::options::{EditionArgs, error_colors, named};
+use super::command::{Invocation, RunCommand, print, say};
+use super::options::{EditionArgs, named};
 use super::output::escaped;
 use super::{operands, sessions};
 use crate::app::present::stores::{Access, StoreAddress, none_of};
@@ -162,12 +162,7 @@ impl RunCommand for SqlArgs {
         }
         operands::check_selectors("sql", selector)?;
         let prepared = self.edition.engine().prepare(&selector.concat())?;
-        for warning in prepared.warnings() {
-            tell(
-                &warning.to_text(prepared.text(), error_colors(with.color)),
-                true,
-            );
-        }
+        with.warn(prepared.warnings(), prepared.text());
         let options = Options {
             sessions: self.sessions.clone(),
             schema: self.schema.clone(),
@@ -216,9 +211,7 @@ impl RunCommand for FmtArgs {
                 let _ = writeln!(text, "{json}");
                 continue;
             }
-            for warning in &report.warnings {
-                tell(&warning.to_text(selector, error_colors(with.color)), true);
-            }
+            with.warn(&report.warnings, selector);
             let _ = writeln!(text, "{canonical}");
             if self.check {
                 let _ = writeln!(text, "sha256 {fingerprint}");

@@ -22,12 +22,13 @@ use crate::store::{ListedInfo, Store};
 use crate::support::table::{Paint, Tint};
 use crate::tree::Limits;
 use crate::tree::seal::Ending;
-use crate::tree::source::{ending_of, is_lines_by_name, read_all, read_files};
+use crate::tree::source::{ending_of, is_lines_by_name, read_files};
 use crate::tree::timestamp::nanos_of_rfc3339;
 use clap::Args;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Once};
 
 /// How the file of a session ends; `None` of anything but a file of lines. Reads it again.
@@ -37,14 +38,6 @@ pub(super) fn ending_of_session(name: &str) -> Result<Option<Ending>, Failure> {
         return Ok(None);
     }
     Ok(Some(ending_of(path)?))
-}
-
-pub(super) fn ending_name(ending: Ending) -> &'static str {
-    match ending {
-        Ending::Sealed => "sealed",
-        Ending::LineFeed => "line feed",
-        Ending::NoLineFeed => "no line feed",
-    }
 }
 
 pub(super) fn ending_text(ending: Ending) -> &'static str {
@@ -199,12 +192,7 @@ fn read(
         return ReadSessions::new(contents);
     }
     let path = input::name(name);
-    let bytes = if is_pipe {
-        let pipe = std::fs::File::open(name).map_err(|error| Failure::file(name, &error))?;
-        read_all(pipe, &path, limits)?
-    } else {
-        read_all(std::io::stdin().lock(), &path, limits)?
-    };
+    let bytes = input::read(name, limits)?;
     let documents = if bytes.trim_ascii().is_empty() {
         Ok(Vec::new())
     } else {
@@ -235,18 +223,9 @@ pub(super) fn open_words(words: &[String], with: &Invocation) -> Result<Vec<Open
     Ok(all)
 }
 
-/// What is opened: what a word means, or a file of a folder.
-enum Source {
-    Word(String),
-    File(LogSource),
-}
-
-impl Source {
-    fn name(&self) -> &str {
-        match self {
-            Self::Word(name) | Self::File(LogSource { path: name, .. }) => name,
-        }
-    }
+/// Whether a folder has what is opened, so that it need not be a session; what opencode keeps is like a folder.
+fn is_of_folder(source: &LogSource) -> bool {
+    source.is_listed || is_opencode(Path::new(&source.path))
 }
 
 /// Opens what words mean, some at a time.
@@ -277,7 +256,7 @@ impl Opening {
     }
 
     /// What the words mean, none of which is a store: of a folder its files, unless it is one session.
-    fn sources(&mut self, words: &[String]) -> Result<Vec<Source>, Failure> {
+    fn sources(&mut self, words: &[String]) -> Result<Vec<LogSource>, Failure> {
         if words.iter().filter(|word| *word == input::STDIN).count() > 1 {
             return Err(Failure::usage("standard input can be read once only")
                 .with_help("give `-` once, and the other sessions as files"));
@@ -285,10 +264,10 @@ impl Opening {
         let mut all = Vec::new();
         for word in words {
             match files_of(word, self.limits)? {
-                None => all.push(Source::Word(word.clone())),
+                None => all.push(LogSource::new(word)),
                 Some(files) => {
                     self.several = true;
-                    all.extend(files.into_iter().map(Source::File));
+                    all.extend(files);
                 }
             }
         }
@@ -296,23 +275,28 @@ impl Opening {
     }
 
     /// Opens some in parallel, and says what is odd about them. Of several failures the first in order is returned.
-    fn open(&mut self, sources: &[Source]) -> Result<Vec<Opened>, Failure> {
+    fn open(&mut self, sources: &[LogSource]) -> Result<Vec<Opened>, Failure> {
         let limits = self.limits;
         let progress = match sources {
-            [Source::Word(name)] => Progress::spinner(format!("reading {name}")),
+            [one] if !one.is_listed => Progress::spinner(format!("reading {}", one.path)),
             _ => Progress::bar(sources.len()),
         };
         let followed = self.followed.as_ref();
-        let of = |source: &Source| match source {
-            Source::Word(name) => read(name, limits, followed).map(Ok),
-            Source::File(file) if let Err(failure) = file.check() => Ok(Err(failure)),
-            Source::File(file) => match ReadSessions::of_store(&file.path)? {
-                Some(read) => Ok(Ok(read)),
-                None => match opened::in_folder(Path::new(&file.path), limits, followed)? {
-                    FileContents::Neither(failure) => Ok(Err(failure)),
-                    contents => ReadSessions::new(contents).map(Ok),
-                },
-            },
+        let of = |source: &LogSource| {
+            let path = &source.path;
+            if !is_of_folder(source) {
+                return read(path, limits, followed).map(Ok);
+            }
+            if let Err(failure) = source.check() {
+                return Ok(Err(failure));
+            }
+            if let Some(read) = ReadSessions::of_store(path)? {
+                return Ok(Ok(read));
+            }
+            match opened::in_folder(Path::new(path), limits, followed)? {
+                FileContents::Neither(failure) => Ok(Err(failure)),
+                contents => ReadSessions::new(contents).map(Ok),
+            }
         };
         let read = sources.par_iter().map(|source| {
             let read = of(source);
@@ -328,7 +312,7 @@ impl Opening {
             let read = match read? {
                 Ok(read) => read,
                 Err(failure) => {
-                    self.left_out.push(source.name().to_owned());
+                    self.left_out.push(source.path.clone());
                     self.failure.get_or_insert(failure);
                     continue;
                 }
@@ -344,26 +328,20 @@ impl Opening {
 
     /// Names what was read of a source: by its word or path, in a store by that and their names, in a log as `import`
     /// does.
-    fn named(&mut self, source: &Source, read: ReadSessions) -> Vec<Opened> {
+    fn named(&mut self, source: &LogSource, read: ReadSessions) -> Vec<Opened> {
         let known = read.known.iter();
         let known = known.map(|(name, parent)| KnownNames::new(name.as_deref(), parent.as_deref()));
         let known: Vec<KnownNames<'_>> = known.collect();
-        let stem = |path: &str| LogSource::new(path).stem;
-        let path = without_passwords(source.name());
-        let (names, log) = match source {
-            _ if !read.stored.is_empty() => {
-                let names = read.stored.iter();
-                (names.map(|name| format!("{path}#{name}")).collect(), None)
-            }
-            Source::File(file) if !known.is_empty() => (
-                logs::names(&file.stem, &known, &mut self.taken),
-                Some(file.path.clone()),
-            ),
-            Source::Word(word) if known.len() > 1 => (
-                logs::names(&stem(word), &known, &mut self.taken),
-                Some(word.clone()),
-            ),
-            _ => (vec![path.into_owned()], None),
+        let path = without_passwords(&source.path);
+        let least = usize::from(!is_of_folder(source));
+        let (names, log) = if !read.stored.is_empty() {
+            let names = read.stored.iter();
+            (names.map(|name| format!("{path}#{name}")).collect(), None)
+        } else if known.len() > least {
+            let names = logs::names(&source.stem, &known, &mut self.taken);
+            (names, Some(source.path.clone()))
+        } else {
+            (vec![path.into_owned()], None)
         };
         let sessions = names.into_iter().zip(read.sessions);
         let named = sessions.map(|(name, session)| Opened {
@@ -378,12 +356,7 @@ impl Opening {
     /// Opens a file that may have been opened before. Its remarks are made once.
     fn open_again(&mut self, source: &LogSource) -> Result<Vec<Opened>, Failure> {
         self.taken.clear();
-        let source = if source.is_listed {
-            Source::File(source.clone())
-        } else {
-            Source::Word(source.path.clone())
-        };
-        let found = self.open(&[source])?;
+        let found = self.open(std::slice::from_ref(source))?;
         match self.failure.take() {
             Some(failure) => Err(failure),
             None => Ok(found),
@@ -393,7 +366,7 @@ impl Opening {
     /// Opens all, and gives each session to `visit`. Returns how many there were.
     fn each(
         &mut self,
-        sources: &[Source],
+        sources: &[LogSource],
         visit: &mut impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
         for sources in sources.chunks(TOGETHER) {
@@ -471,7 +444,7 @@ pub(super) fn follow(
     }
     let has_store = all.iter().any(|one| matches!(one, Followed::Store(..)));
     let mut files = FollowedFiles::default();
-    in_turns(|interrupt| {
+    in_turns(|stopped| {
         for followed in &mut all {
             let sources = match followed {
                 Followed::Store(address, store, open) => {
@@ -482,7 +455,7 @@ pub(super) fn follow(
                 Followed::File(word) => vec![LogSource::new(word)],
             };
             for source in sources {
-                if interrupt.is_set() {
+                if stopped.load(Ordering::Relaxed) {
                     break;
                 }
                 let found = files.look(source, |source, _| opening.open_again(source))?;
@@ -881,8 +854,7 @@ impl SessionsArgs {
         if !self.sessions.is_empty() {
             return self.each_of(&self.sessions, to_open, with, visit);
         }
-        let sources: Vec<Source> = logs_of_machine()?.into_iter().map(Source::File).collect();
-        Opening::new(with.limits, true).each(&sources, &mut visit)
+        Opening::new(with.limits, true).each(&logs_of_machine()?, &mut visit)
     }
 
     /// Whether no option chooses among the sessions of a store.

@@ -2,7 +2,7 @@
 
 use super::command::{Invocation, RunCommand};
 use super::output::{counted, printable, snapshot_label};
-use super::sessions::{self, ending_name, ending_of_session, ending_text, open_store};
+use super::sessions::{self, ending_of_session, ending_text, open_store};
 use super::words::quoted;
 use crate::app::present::stores::{Access, StoreAddress, Which};
 use crate::app::present::{Exit, Failure};
@@ -11,6 +11,7 @@ use crate::index::Snapshot;
 use crate::logs::lost_in_export;
 use crate::support::cancel::ensure;
 use crate::support::diag::{Code, Diagnostic, Error};
+use crate::tree::seal::Ending;
 use clap::Args;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -76,7 +77,7 @@ impl RunCommand for VerifyArgs {
             "nodes": hashes.nodes,
             "content_hashes": {"stored": hashes.stored, "wrong": hashes.wrong},
             "export": {"differs": lost},
-            "end": end.map(ending_name),
+            "end": end.map(Ending::as_str),
             "tip": tip,
         });
         with.print(&json, || {

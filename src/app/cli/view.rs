@@ -129,8 +129,7 @@ fn serve(
         timeout: with.timeout.unwrap_or(Duration::from_secs(30)),
     };
     let places = serve::Places::new(places, with.limits, write)?;
-    let interrupt = super::follow::Interrupt::watch()?;
-    serve::serve(places, &options, interrupt.flag(), |url| {
+    serve::serve(places, &options, super::interrupt::leave(), |url| {
         let line = if with.is_json() {
             serde_json::json!({ "url": url }).to_string()
         } else {

@@ -61,7 +61,7 @@ const TICK: Duration = Duration::from_millis(50);
 pub(crate) fn serve(
     places: Places,
     options: &ServeOptions,
-    stop: &Arc<AtomicBool>,
+    stop: &AtomicBool,
     started: impl FnOnce(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
