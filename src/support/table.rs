@@ -1,8 +1,12 @@
 //! Tables of text for a terminal, with colours and with a bar at the end of each line.
 
 use super::macros::names;
+#[cfg(feature = "cli")]
+use super::text::printable;
 use super::text::{cut, width_of};
 use std::cmp::Reverse;
+#[cfg(feature = "cli")]
+use {serde::Serialize, serde_json::Value};
 
 /// How text is printed: with the escape sequences of a terminal for colours, or as it is, which is the default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -127,6 +131,29 @@ impl TextTable {
             hide_empty: false,
             optional: &[],
         }
+    }
+
+    /// A table of what serializes to JSON objects. Each column has a title and, after a `=`, the member that it shows if
+    /// that has another name.
+    #[cfg(feature = "cli")]
+    pub(crate) fn of(rows: impl IntoIterator<Item = impl Serialize>, columns: &str) -> Self {
+        let columns = columns.split(' ');
+        let columns = columns.map(|column| column.split_once('=').unwrap_or((column, column)));
+        let (titles, members): (Vec<&str>, Vec<&str>) = columns.unzip();
+        let mut table = Self::new(titles);
+        for row in rows {
+            let row = serde_json::to_value(row).unwrap_or_default();
+            table.add(members.iter().map(|member| {
+                let text = match &row[member] {
+                    Value::Null | Value::Bool(false) => String::new(),
+                    Value::Bool(true) => "yes".to_owned(),
+                    Value::String(text) => printable(text),
+                    other => other.to_string(),
+                };
+                TableCell::new(text, (*member == "name").then_some(Tint::Name))
+            }));
+        }
+        table
     }
 
     /// These columns have words, too.

@@ -35,10 +35,8 @@ impl<'a> AnswerLabels<'a> {
     /// Those there are, with the names of the members that they are in JSON.
     fn named(self) -> Vec<(&'static str, &'a str)> {
         let labels = [("session", self.session), ("selector", self.selector)];
-        let labels = labels.into_iter();
-        labels
-            .filter_map(|(name, label)| Some((name, label?)))
-            .collect()
+        let given = |(name, label): (_, Option<&'a str>)| Some((name, label?));
+        labels.into_iter().filter_map(given).collect()
     }
 
     /// A line above an answer; empty without labels.
@@ -65,11 +63,9 @@ impl<'a> AnswerLabels<'a> {
         if labels.is_empty() {
             return value.to_owned();
         }
-        let mut json = "{".to_owned();
-        for (name, label) in labels {
-            let _ = write!(json, "\"{name}\":{},", output::quoted(label));
-        }
-        json + &format!("\"{name}\":{value}}}")
+        let labels = labels.into_iter();
+        let labels = labels.map(|(name, label)| format!("\"{name}\":{},", output::quoted(label)));
+        format!("{{{}\"{name}\":{value}}}", labels.collect::<String>())
     }
 
     /// Appends the ids of an answer, of which nothing else is known.
@@ -103,13 +99,11 @@ impl<'a> AnswerLabels<'a> {
             match format {
                 Some(PrintAs::Nodes) => output::node_json(node, &self.named(), out),
                 Some(PrintAs::Json) => {
-                    let snapshot = output::snapshot_label(node.row().snapshot());
+                    let snapshot = output::label(node);
                     let mut members = self.named();
                     members.extend([("snapshot", &*snapshot), ("id", node.id())]);
-                    let members = members.into_iter();
-                    let members = members
-                        .map(|(name, value)| format!("\"{name}\":{}", output::quoted(value)));
-                    let members: Vec<String> = members.collect();
+                    let member = |(name, value)| format!("\"{name}\":{}", output::quoted(value));
+                    let members: Vec<String> = members.into_iter().map(member).collect();
                     out.extend(["{", &*members.join(","), "}\n"]);
                 }
                 _ => out.extend([&*prefix, node.id(), "\n"]),

@@ -74,10 +74,8 @@ fn of_two(session: &str) -> String {
 
 impl RunCommand for DiffArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let is_snapshot = |word: &str| {
-            let is_bare = word == "working" || address(word).is_some();
-            word.starts_with('@') || is_bare && !is_file(word)
-        };
+        let is_bare = |word: &str| word == "working" || address(word).is_some();
+        let is_snapshot = |word: &str| word.starts_with('@') || is_bare(word) && !is_file(word);
         let words = self.words.iter().flat_map(|word| match ends(word) {
             Some(ends) if !is_file(word) => ends.into(),
             _ => vec![word.clone()],

@@ -17,7 +17,7 @@ use crate::runtime::{Commit as Committed, Measure, NewNode, Policy, Scope};
 use crate::support::diag::{Code, Diagnostic, Error, nearest};
 use crate::support::table::TextTable;
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// How is a session changed? Adds, updates, removes and commits nodes.
@@ -385,19 +385,12 @@ impl Refs {
 
     fn list(&self, with: &Invocation) -> Result<Exit, Failure> {
         let context = self.write.read(with)?;
-        let pins: Vec<(&str, &str)> = context.references().collect();
-        let json = pins
-            .iter()
-            .map(|(name, id)| json!({"name": name, "id": id}));
-        with.print(&json.collect::<Vec<_>>(), || {
-            let mut table = TextTable::new(["name", "id"]).words([1]);
-            for (name, id) in &pins {
-                table.add([printable(name), printable(id)]);
-            }
-            match &pins[..] {
-                [] => String::new(),
-                _ => table.text(with.paint()),
-            }
+        let pins = context.references();
+        let pins = pins.map(|(name, id)| json!({"name": name, "id": id}));
+        let pins: Vec<Value> = pins.collect();
+        with.print(&pins, || match &pins[..] {
+            [] => String::new(),
+            pins => TextTable::of(pins, "name id").words([1]).text(with.paint()),
         })
     }
 }
@@ -509,29 +502,12 @@ impl AttemptsArgs {
         let attempts: Vec<&Attempt> = attempts.iter().filter(is_wanted).collect();
         with.print(&attempts, || match &attempts[..] {
             [] => String::new(),
-            attempts => table(attempts).text(with.paint()),
+            attempts => {
+                let columns =
+                    "attempt=attempt_id status provider model in=token_in out=token_out error";
+                let table = TextTable::of(attempts, columns).words([1, 2, 3, 6]);
+                table.hide_empty().text(with.paint())
+            }
         })
     }
-}
-
-/// The calls, one a line.
-fn table(attempts: &[&Attempt]) -> TextTable {
-    let titles = [
-        "attempt", "status", "provider", "model", "in", "out", "error",
-    ];
-    let mut table = TextTable::new(titles).words([1, 2, 3, 6]).hide_empty();
-    for attempt in attempts {
-        let word = |word: &Option<String>| word.as_deref().map(printable).unwrap_or_default();
-        let count = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
-        table.add([
-            printable(&attempt.attempt_id),
-            attempt.status.as_str().to_owned(),
-            printable(&attempt.provider),
-            word(&attempt.model),
-            count(attempt.token_in),
-            count(attempt.token_out),
-            word(&attempt.error),
-        ]);
-    }
-    table
 }

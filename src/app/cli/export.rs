@@ -1,12 +1,12 @@
 //! `pactql export`: snapshots in canonical bytes, and sessions of stores as files. `pactql render`: a snapshot as the
 //! request that a model is sent.
 
-use super::command::{Invocation, RunCommand, print, say, stream};
+use super::command::{Invocation, RunCommand, print, say};
 use super::input;
 use super::options::FormArgs;
 use super::sessions::{self, SnapshotArgs, note_reconstructed, open_store};
 use super::words::quoted;
-use crate::app::present::stores::{Access, StoreAddress, none_of};
+use crate::app::present::stores::{Access, StoreAddress, sessions_of};
 use crate::app::present::{Exit, Failure, counted, printable};
 use crate::engine::{attempted, sent};
 use crate::history::Session;
@@ -14,7 +14,7 @@ use crate::inspect::{Call, came_in_as, provider_of};
 use crate::json::{get, members};
 use crate::logs::file::write_kept;
 use crate::logs::{write_document, write_session};
-use crate::render::{Provider, RenderError, Source, Thread, request, write_request};
+use crate::render::{Provider, Source, Thread, request};
 use crate::store::Store;
 use crate::tree::seal::Sealing;
 use clap::Args;
@@ -129,10 +129,7 @@ impl ExportArgs {
                 .with_help("`STORE -o DIR` writes whole sessions"));
         }
         let store = open_store(address.store, Access::Read)?;
-        let found = store.sessions(address.glob())?;
-        if found.is_empty() {
-            return Err(Failure::plain(Exit::Missing, none_of(address)));
-        }
+        let found = sessions_of(&store, address)?;
         if Path::new(directory)
             .extension()
             .is_some_and(|end| end == "jsonl")
@@ -218,7 +215,10 @@ impl RenderArgs {
             return Err(Failure::plain(Exit::Input, message).with_help(help));
         };
         let provider = self.form.provider.or(Provider::parse(&made.provider));
-        write(Source::from(&thread), provider.unwrap_or_default())
+        print(&request(
+            Source::from(&thread),
+            provider.unwrap_or_default(),
+        )?)
     }
 }
 
@@ -251,10 +251,10 @@ impl RunCommand for RenderArgs {
                 "`--as {fitting}` fits its blocks; there are also {others}"
             )));
         }
-        if !self.curl {
-            return write(source, provider);
-        }
         let text = request(source, provider)?;
+        if !self.curl {
+            return print(&text);
+        }
         print(&curl(provider, call.model.as_deref(), text.trim_end()))
     }
 }
@@ -304,17 +304,4 @@ fn curl(provider: Provider, model: Option<&str>, body: &str) -> String {
     }
     let body = body.replace('\'', "'\\''");
     format!("curl \"https://{url}\" {key} -H \"content-type: application/json\" -d '{body}'\n")
-}
-
-fn write(source: Source<'_>, provider: Provider) -> Result<Exit, Failure> {
-    if provider == Provider::Thread {
-        // Every tree has a thread, so it can be written while it is made.
-        return stream(|out| match write_request(source, provider, out) {
-            Ok(()) => Ok(()),
-            Err(RenderError::Write(error)) => Err(error),
-            Err(error) => Err(std::io::Error::other(error)),
-        });
-    }
-    let text = request(source, provider)?;
-    stream(|out| out.write_all(text.as_bytes()))
 }

@@ -63,7 +63,7 @@ impl Importing<'_> {
     /// Says what was read and written; as JSON it is the result, unless that is the session itself.
     fn report(&self, read: &Read, written: &ImportedCounts, json: bool) -> Result<Exit, Failure> {
         let report = &written.report;
-        let (json_of_logs, text_of_logs) = log_report(written.again.as_ref());
+        let (json_of_logs, text_of_logs) = log_report(&written.again);
         if json {
             let mut json = report.to_json();
             if self.is_into_store() {

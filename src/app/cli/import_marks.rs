@@ -4,7 +4,7 @@
 //! a log gets none: a hash of it as it was would help to guess what was taken out. This file must not know how a log is
 //! read.
 
-use crate::app::present::{Failure, stores};
+use crate::app::present::Failure;
 use crate::logs::{ImportOptions, LogMark, MessageLocation};
 use crate::store::Store;
 use crate::tree::Limits;
@@ -46,35 +46,21 @@ impl LogMarks {
     }
 }
 
-/// Whether there is a store at an address, with something in it.
-pub(super) fn is_there(store: &str) -> bool {
-    stores::path(store).is_none_or(|path| {
-        Path::new(path)
-            .metadata()
-            .is_ok_and(|about| about.len() > 0)
-    })
-}
-
 /// The options that decide what is made of a log; `None` if it gets no mark.
 pub(super) fn marked_options(options: &ImportOptions, limits: Limits) -> Option<Vec<String>> {
     if !options.redact.is_empty() {
         return None;
     }
-    let mut given = Vec::new();
-    given.extend(
-        options
-            .format
-            .map(|format| format!("--from {}", format.name())),
-    );
-    match &options.location {
-        MessageLocation::Usual => {}
-        MessageLocation::Messages(at) => given.push(format!("--messages {}", at.as_str())),
-        MessageLocation::Steps(at) => given.push(format!("--steps {}", at.as_str())),
-    }
-    given.extend(options.lenient.then(|| "--lenient".to_owned()));
-    given.extend(options.strict.then(|| "--strict".to_owned()));
-    if limits != Limits::default() {
-        given.push(format!("--max-input {}", limits.max_input));
-    }
-    Some(given)
+    let given = [
+        options.format.map(|it| format!("--from {}", it.name())),
+        match &options.location {
+            MessageLocation::Usual => None,
+            MessageLocation::Messages(at) => Some(format!("--messages {}", at.as_str())),
+            MessageLocation::Steps(at) => Some(format!("--steps {}", at.as_str())),
+        },
+        options.lenient.then(|| "--lenient".to_owned()),
+        options.strict.then(|| "--strict".to_owned()),
+        (limits != Limits::default()).then(|| format!("--max-input {}", limits.max_input)),
+    ];
+    Some(given.into_iter().flatten().collect())
 }

@@ -4,7 +4,7 @@
 //! is written. What does not fit into memory then is read once more when it is written.
 
 use super::command::say;
-use super::import_marks::{LogMarks, is_there, marked_options};
+use super::import_marks::{LogMarks, marked_options};
 use super::input;
 use super::options::named;
 use super::progress::Progress;
@@ -13,7 +13,7 @@ use super::words::quoted;
 use crate::app::present::folders::{LogSource, files_of};
 use crate::app::present::followed::FollowedLogs;
 use crate::app::present::followed::begins_as_session;
-use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
+use crate::app::present::stores::{Access, StoreAddress, sessions_of, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::logs::{
@@ -274,14 +274,7 @@ impl Read {
                     )));
                 }
                 let opened = Arc::new(open_store(store, Access::Read)?);
-                if !address.is_several() {
-                    // Says which names are near.
-                    opened.session(address.one()?)?;
-                }
-                let found = opened.sessions(address.glob())?;
-                if found.is_empty() {
-                    return Err(Failure::plain(Exit::Missing, none_of(address)));
-                }
+                let found = sessions_of(&opened, address)?;
                 // Each is read when it is written.
                 let file = read.add_source(without_passwords(store).into_owned(), None, None);
                 read.sessions
@@ -455,8 +448,8 @@ pub(super) struct ImportedCounts {
     pub(super) logs: usize,
     pub(super) report: ImportReport,
     pub(super) existing: usize,
-    /// What became of the sessions of logs that were there, if one was.
-    pub(super) again: Option<LogImport>,
+    /// What became of the sessions of logs that were there.
+    pub(super) again: LogImport,
 }
 
 impl Written<'_> {
@@ -591,7 +584,7 @@ impl Importing<'_> {
             return LogMarks::default();
         };
         let options = marked_options(&self.options, self.limits);
-        match options.filter(|_| !self.args.skip_existing && is_there(address.store)) {
+        match options.filter(|_| !self.args.skip_existing && address.exists()) {
             None => LogMarks::default(),
             Some(options) => {
                 let paths = files.iter().map(|file| &*file.path).collect();

@@ -19,9 +19,7 @@ use std::sync::atomic::Ordering;
 
 /// What became of the sessions of logs that were in the store, as JSON and as lines; the lines are empty if there
 /// was none.
-pub(super) fn log_report(again: Option<&LogImport>) -> (Value, String) {
-    let none = LogImport::default();
-    let logs = again.unwrap_or(&none);
+pub(super) fn log_report(logs: &LogImport) -> (Value, String) {
     let renamed = logs.renamed.iter();
     let renamed: Vec<Value> = renamed
         .map(|(from, to)| json!({"from": from, "to": to}))
@@ -34,7 +32,7 @@ pub(super) fn log_report(again: Option<&LogImport>) -> (Value, String) {
         "snapshots": logs.snapshots,
     });
     let mut text = String::new();
-    if again.is_some() {
+    if logs.new + logs.grown + logs.same > 0 {
         let snapshots = counted(logs.snapshots as u64, "snapshot");
         let new = counted(logs.new as u64, "session");
         let (grown, same) = (logs.grown, logs.same);
@@ -49,8 +47,7 @@ pub(super) fn log_report(again: Option<&LogImport>) -> (Value, String) {
     (json, text)
 }
 
-fn add(all: &mut Option<LogImport>, more: LogImport) {
-    let all = all.get_or_insert_default();
+fn add(all: &mut LogImport, more: LogImport) {
     all.new += more.new;
     all.grown += more.grown;
     all.same += more.same;
@@ -91,9 +88,7 @@ pub(super) fn write_store(
     let existing = before - sessions.len();
     let unchanged = written.take_unchanged(&mut sessions);
     written.counts.existing = existing;
-    if unchanged > 0 {
-        written.counts.again.get_or_insert_default().same += unchanged;
-    }
+    written.counts.again.same += unchanged;
     // The logs that have something in the store: a session, or another of the same log.
     let is_known = |named: &Named| {
         let source = || written.source(named);
@@ -243,7 +238,7 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
         return Err(Failure::internal("logs are followed into a store"));
     };
     let mut followed = FollowedFiles::default();
-    let mut again = None;
+    let mut again = LogImport::default();
     let ended = in_turns(|stopped| {
         for file in importing.files()? {
             if stopped.load(Ordering::Relaxed) {
@@ -262,7 +257,6 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
                     return Err(Failure::plain(Exit::Input, message));
                 }
                 let done = write_store(written, address, sessions)?.again;
-                let done = done.unwrap_or_default();
                 if done.snapshots > 0 || !done.renamed.is_empty() {
                     let snapshots = counted(done.snapshots as u64, "snapshot");
                     say(&format!("{}: {snapshots} more\n", printable(&file.stem)));
@@ -275,6 +269,6 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
         }
         Ok(followed.end_turn())
     });
-    say(&log_report(again.as_ref()).1);
+    say(&log_report(&again).1);
     ended
 }

@@ -6,9 +6,12 @@
 //! A panic is a bug: it becomes a failure with exit code 7 and one paragraph, and standard output stays empty.
 
 use super::command::{is_shown, say};
+use super::options::scaled;
 use crate::app::present::{Exit, Failure};
 use crate::support::cancel::Cancel;
 use crate::support::scratch;
+#[cfg(unix)]
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, mpsc};
@@ -24,11 +27,22 @@ static SIGNAL: AtomicU8 = AtomicU8::new(0);
 static LEFT: AtomicBool = AtomicBool::new(false);
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// From now on a signal only sets what is returned.
+/// Lets the command end by itself: from now on a signal, also one that the parent process has it ignore, only sets what
+/// is returned.
 pub(super) fn leave() -> &'static AtomicBool {
     LEFT.store(true, Ordering::SeqCst);
+    #[cfg(unix)]
+    for signal in WANTED {
+        let _ = SIGNALS.get().map(|signals| signals.add_signal(signal));
+    }
     &STOPPED
 }
+
+#[cfg(unix)]
+static SIGNALS: std::sync::OnceLock<signal_hook::iterator::Handle> = std::sync::OnceLock::new();
+
+#[cfg(unix)]
+const WANTED: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// Begins to wait for signals and, if there is one, for the end of the time. Returns the token for the
 /// command. The time ends the program with this failure.
@@ -96,13 +110,12 @@ fn is_ignored(signal: i32) -> bool {
 
 #[cfg(unix)]
 fn wait_for_signals(cancel: Cancel) {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     // Without them, signals do what they do to any program.
-    let mut wanted = vec![SIGINT, SIGTERM, SIGHUP];
-    wanted.retain(|signal| !is_ignored(*signal));
+    let wanted = WANTED.iter().filter(|signal| !is_ignored(**signal));
     let Ok(mut signals) = signal_hook::iterator::Signals::new(wanted) else {
         return;
     };
+    let _ = SIGNALS.set(signals.handle());
     let _ = thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
             let is_left = LEFT.load(Ordering::SeqCst);
@@ -134,19 +147,17 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a time, such as `500ms`, `30s` or `5m`".to_owned())
 }
 
+const UNITS: [(&str, u64); 6] = [
+    ("ms", 1),
+    ("s", 1_000),
+    ("m", 60_000),
+    ("h", 3_600_000),
+    ("d", 86_400_000),
+    ("w", 604_800_000),
+];
+
 pub(super) fn duration(text: &str) -> Option<Duration> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let milliseconds = match &text[digits.len()..] {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        "w" => 604_800_000,
-        _ => return None,
-    };
-    let number: u64 = digits.parse().ok()?;
-    Some(Duration::from_millis(number.checked_mul(milliseconds)?))
+    scaled(text, &UNITS).map(Duration::from_millis)
 }
 
 static SAID: Mutex<Option<String>> = Mutex::new(None);

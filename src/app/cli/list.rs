@@ -2,25 +2,22 @@
 
 use super::command::{Invocation, RunCommand, print, say};
 use super::options::rows;
-use super::output::{clean, counted, printable, snapshot_label};
+use super::output::{clean, counted, snapshot_label};
 use super::reports::append;
 use super::sessions::{Opened, SessionsArgs, ending_of_session, ending_text, open_store};
 use super::typed;
 use super::words::quoted;
 use crate::app::present::folders::{LogSource, newest_logs};
 use crate::app::present::known::{KnownLogs, KnownSession};
-use crate::app::present::stores::{
-    Access, StoreAddress, about_of, none_of, session_json, without_passwords,
-};
+use crate::app::present::stores::{Access, StoreAddress, none_of, session_json, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
 use crate::store::{ListedInfo, SessionInfo};
-use crate::support::table::{TableCell, TextTable, Tint};
+use crate::support::table::TextTable;
 use crate::support::text::amount;
 use crate::tree::NodeClass;
 use crate::tree::seal::Ending;
-use crate::tree::timestamp::{millis, rfc3339_of_nanos};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -106,8 +103,7 @@ impl RunCommand for ListArgs {
                             source: opened.log.clone(),
                             parent: None,
                         };
-                        let about = about_of(meta);
-                        listed.push(Listed { info, about });
+                        listed.push(session_json(&info, meta));
                         Ok(())
                     })?;
                 }
@@ -117,9 +113,7 @@ impl RunCommand for ListArgs {
             return Ok(Exit::of_empty(self.fail_if_empty));
         }
         print(&if with.is_json() {
-            let lines = listed.iter();
-            let lines = lines.map(|one| format!("{}\n", session_json(&one.info, &one.about)));
-            lines.collect()
+            listed.iter().map(|one| format!("{one}\n")).collect()
         } else {
             table(&listed).text(with.paint())
         })
@@ -131,7 +125,7 @@ impl ListArgs {
         &self,
         address: StoreAddress<'_>,
         with: &Invocation,
-        listed: &mut Vec<Listed>,
+        listed: &mut Vec<Value>,
     ) -> Result<(), Failure> {
         if !address.is_several() {
             address.one()?;
@@ -159,12 +153,11 @@ impl ListArgs {
             say(&format!("note: the store has a text index{state}\n"));
         }
         for ListedInfo { mut info, meta } in found {
-            let about = about_of(meta.as_deref());
             if self.sessions.sessions.len() > 1 {
                 let store = without_passwords(address.store);
                 info.name = format!("{store}#{}", info.name);
             }
-            listed.push(Listed { info, about });
+            listed.push(session_json(&info, meta.as_deref()));
         }
         Ok(())
     }
@@ -196,24 +189,20 @@ fn recent(files: &[LogSource], with: &Invocation) -> Result<Exit, Failure> {
             .map(|(path, one)| format!("{}\n", one.json(path)));
         return print(&lines.collect::<String>());
     }
-    let titles = "when project title steps tokens cost session";
-    let table = TextTable::new(titles.split(' ')).words([1, 2, 6]);
-    let mut table = table.numbers([0]).hide_empty();
-    for (path, one) in &found {
-        let [when, project, title, cost] =
-            [&one.when, &one.project, &one.title, &one.cost].map(|text| text.as_deref());
-        let when = when.unwrap_or_default();
-        let cells = [
-            when.chars().take(16).collect::<String>().replace('T', " "),
-            printable(project.unwrap_or_default()),
-            clean(title.unwrap_or_default(), 40),
-            one.steps.to_string(),
-            amount(one.tokens),
-            cost.unwrap_or_default().to_owned(),
-            printable(path),
-        ];
-        table.add(cells.map(TableCell::from));
-    }
+    let rows = found.iter().map(|(path, one)| {
+        let when = one.when.iter().flat_map(|when| when.chars().take(16));
+        json!({
+            "when": when.collect::<String>().replace('T', " "),
+            "project": one.project,
+            "title": one.title.as_ref().map(|title| clean(title, 40)),
+            "steps": one.steps,
+            "tokens": amount(one.tokens),
+            "cost": one.cost,
+            "session": path,
+        })
+    });
+    let table = TextTable::of(rows, "when project title steps tokens cost session");
+    let table = table.words([1, 2, 6]).numbers([0]).hide_empty();
     let path = found
         .first()
         .map_or_else(String::new, |(path, _)| quoted(path));
@@ -223,39 +212,22 @@ fn recent(files: &[LogSource], with: &Invocation) -> Result<Exit, Failure> {
     ))
 }
 
-struct Listed {
-    info: SessionInfo,
-    about: [Option<String>; 4],
-}
-
 /// The sessions as a table. A column in which nothing is said is left out.
-fn table(listed: &[Listed]) -> TextTable {
-    let text = |text: Option<&str>| text.map(printable).unwrap_or_default();
+fn table(listed: &[Value]) -> TextTable {
+    let shown = listed.iter().map(|one| {
+        let mut row = one.clone();
+        let time = one["committed"].as_str().unwrap_or_default();
+        if let Some((seconds, _)) = time.split_once('.') {
+            row["committed"] = format!("{seconds}Z").into();
+        }
+        if let Some(cycle) = one["cycle"].as_i64() {
+            row["cycle"] = format!("@c{cycle}").into();
+        }
+        row
+    });
     let titles = "name snapshots cycle working committed title project agent model source parent";
-    let table = TextTable::new(titles.split(' ')).words(2..11);
-    let mut table = table.optional(&[9, 10, 3, 2, 7, 8, 4, 6]).hide_empty();
-    for Listed { info, about } in listed {
-        let cycle = info.cycle.map(|cycle| format!("@c{cycle}"));
-        let cells = [
-            info.snapshots.to_string(),
-            cycle.unwrap_or_default(),
-            if info.working { "yes" } else { "" }.to_owned(),
-            info.committed_at_ns.map(seconds).unwrap_or_default(),
-        ];
-        let sources = [&info.source, &info.parent].into_iter();
-        let texts = about
-            .iter()
-            .chain(sources)
-            .map(|said| text(said.as_deref()));
-        let name = TableCell::new(printable(&info.name), Some(Tint::Name));
-        let cells = cells.into_iter().chain(texts).map(TableCell::from);
-        table.add(std::iter::once(name).chain(cells));
-    }
-    table
-}
-
-fn seconds(nanos: i64) -> String {
-    millis(&rfc3339_of_nanos(nanos - nanos.rem_euclid(1_000_000_000)))
+    let table = TextTable::of(shown, titles).words(2..11);
+    table.optional(&[9, 10, 3, 2, 7, 8, 4, 6]).hide_empty()
 }
 
 /// A session, and the nodes of one of its snapshots, in numbers: as JSON, and as text.
@@ -270,18 +242,15 @@ fn described(opened: &Opened, at: Option<&str>) -> Result<(Value, String), Failu
     let (committed, working) = (history.committed().len(), history.working().is_some());
     let index = Sizes::measure(std::slice::from_ref(session));
     let end = ending_of_session(&opened.name)?;
-    let mut text = format!("snapshots    {committed}");
-    text.push_str(if working {
-        " and a working state\n"
-    } else {
-        "\n"
-    });
+    let and_working = if working { " and a working state" } else { "" };
+    let mut text = format!("snapshots    {committed}{and_working}\n");
     if let (Some(oldest), Some(newest)) = (oldest, newest) {
         let _ = writeln!(text, "cycles       {oldest} to {newest}");
     }
-    let share = match index.nodes {
-        0 => 1.0,
-        stored => seen as f64 / stored as f64,
+    let share = if index.nodes == 0 {
+        1.0
+    } else {
+        seen as f64 / index.nodes as f64
     };
     let _ = write!(
         text,
@@ -298,11 +267,8 @@ fn described(opened: &Opened, at: Option<&str>) -> Result<(Value, String), Failu
         let _ = write!(text, "end          {}", ending_text(end));
     }
     let label = snapshot_label(&snapshot);
-    let _ = writeln!(
-        text,
-        "\n{label} has {}",
-        counted(snapshot.len() as u64, "node")
-    );
+    let size = counted(snapshot.len() as u64, "node");
+    let _ = writeln!(text, "\n{label} has {size}");
     let nodes = nodes_of(&snapshot, &mut text);
     let json = json!({
         "snapshot": label,
@@ -333,10 +299,9 @@ fn nodes_of(snapshot: &Snapshot, text: &mut String) -> Value {
         *depths.entry(node.depth()).or_default() += 1;
     }
     for (title, counts) in ["class", "role", "kind"].iter().zip(&named) {
-        let counts = counts.iter();
-        let counts: Vec<String> = counts
-            .map(|(name, count)| format!("{} {}", clean(name, 40), amount(*count)))
-            .collect();
+        let count =
+            |(name, count): (&&str, &u64)| format!("{} {}", clean(name, 40), amount(*count));
+        let counts: Vec<String> = counts.iter().map(count).collect();
         if !counts.is_empty() {
             let _ = writeln!(text, "  by {title:<6} {}", counts.join(", "));
         }

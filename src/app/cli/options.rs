@@ -118,18 +118,20 @@ pub(super) fn named<T: Copy + Send + Sync + 'static>(
     })
 }
 
+/// A number with the unit that ends it, times what the unit is.
+pub(super) fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let mut units = units.iter();
+    let (_, factor) = units.find(|(unit, _)| *unit == &text[digits.len()..])?;
+    digits.parse::<u64>().ok()?.checked_mul(*factor)
+}
+
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    let (digits, unit) = match text.char_indices().last() {
-        Some((at, 'k' | 'K')) => (&text[..at], 1 << 10),
-        Some((at, 'm' | 'M')) => (&text[..at], 1 << 20),
-        Some((at, 'g' | 'G')) => (&text[..at], 1 << 30),
-        _ => (text, 1_u64),
-    };
-    digits
-        .parse::<u64>()
-        .ok()
-        .and_then(|count| count.checked_mul(unit))
-        .ok_or_else(|| "expected a number of bytes, such as 500M".to_owned())
+    let count = scaled(
+        &text.to_uppercase(),
+        &[("", 1), ("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)],
+    );
+    count.ok_or_else(|| "expected a number of bytes, such as 500M".to_owned())
 }
 
 /// The edition of the selectors.

@@ -404,10 +404,11 @@ impl Opening {
 /// What is followed: a word is one of these from the first.
 enum Followed<'w> {
     Store(StoreAddress<'w>, Store, HashMap<String, Arc<Session>>),
-    /// A folder of logs or sessions.
-    Folder(&'w str),
-    /// Whatever is read as a whole.
-    File(&'w str),
+    /// A file, or a folder of logs or sessions.
+    Path {
+        path: &'w Path,
+        is_folder: bool,
+    },
 }
 
 /// Gives each session that words mean to `visit`, and each again that has grown, until the program is interrupted. What is
@@ -432,14 +433,12 @@ pub(super) fn follow(
             opening.several |= address.is_several();
             let store = open_store(address.store, Access::Read)?;
             Followed::Store(address, store, HashMap::new())
-        } else if Path::new(word).is_dir()
-            && !is_opencode(Path::new(word))
-            && files_of(word, with.limits)?.is_some()
-        {
-            opening.several = true;
-            Followed::Folder(word)
         } else {
-            Followed::File(word)
+            let path = Path::new(word);
+            let is_folder = path.is_dir() && !is_opencode(path);
+            let is_folder = is_folder && files_of(word, with.limits)?.is_some();
+            opening.several |= is_folder;
+            Followed::Path { path, is_folder }
         });
     }
     let has_store = all.iter().any(|one| matches!(one, Followed::Store(..)));
@@ -451,8 +450,8 @@ pub(super) fn follow(
                     follow_store(*address, store, open, opening.several, &mut visit)?;
                     continue;
                 }
-                Followed::Folder(folder) => LogSource::below(Path::new(folder))?,
-                Followed::File(word) => vec![LogSource::new(word)],
+                Followed::Path { path, is_folder } if *is_folder => LogSource::below(path)?,
+                Followed::Path { path, .. } => vec![LogSource::new(&path.to_string_lossy())],
             };
             for source in sources {
                 if stopped.load(Ordering::Relaxed) {

@@ -362,15 +362,11 @@ pub(super) fn fields(
             let message = format!("expected `name=value` or a JSON object, found `{word}`");
             Failure::usage(message).with_help("ttl=2 priority=5, or '{\"ttl\": 2}'")
         })?;
-        let json: Option<serde_json::Value> =
-            if TEXTS.split(' ').any(|text| text == name) && value != "null" {
-                None
-            } else {
-                serde_json::from_str(value).ok()
-            };
-        fields = match json {
-            Some(_) => fields.set_json(name, value),
-            None => fields.set(name, value),
+        let is_text = TEXTS.split(' ').any(|text| text == name) && value != "null";
+        fields = if !is_text && serde_json::from_str::<serde_json::Value>(value).is_ok() {
+            fields.set_json(name, value)
+        } else {
+            fields.set(name, value)
         };
     }
     Ok(fields)

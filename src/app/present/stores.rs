@@ -222,7 +222,8 @@ pub(crate) fn about_of(meta: Option<&str>) -> [Option<String>; 4] {
     ABOUT.map(|name| Some(string(get(&meta, name)?)?.into_owned()))
 }
 
-pub(crate) fn session_json(info: &SessionInfo, about: &[Option<String>; 4]) -> Value {
+/// A line of `pactql sessions --json`, of a session whose newest snapshot has this `meta`.
+pub(crate) fn session_json(info: &SessionInfo, meta: Option<&str>) -> Value {
     let time = |nanos: i64| millis(&rfc3339_of_nanos(nanos));
     let mut json = json!({
         "name": info.name,
@@ -235,10 +236,30 @@ pub(crate) fn session_json(info: &SessionInfo, about: &[Option<String>; 4]) -> V
         "source": info.source,
         "parent": info.parent,
     });
-    for (name, text) in ABOUT.iter().zip(about) {
+    for (name, text) in ABOUT.iter().zip(about_of(meta)) {
         json[name] = json!(text);
     }
     json
+}
+
+/// The sessions of an open store that an address means.
+///
+/// # Errors
+/// There are none.
+#[cfg(feature = "cli")]
+pub(crate) fn sessions_of(
+    store: &Store,
+    address: StoreAddress<'_>,
+) -> Result<Vec<SessionInfo>, Failure> {
+    if !address.is_several() {
+        // Says which names are near.
+        store.session(address.one()?)?;
+    }
+    let found = store.sessions(address.glob())?;
+    if found.is_empty() {
+        return Err(Failure::plain(Exit::Missing, none_of(address)));
+    }
+    Ok(found)
 }
 
 /// Says that an address of several sessions has none.

@@ -12,9 +12,7 @@ use crate::app::present::folders::{
 };
 use crate::app::present::followed::FollowedLogs;
 use crate::app::present::known::{KnownLogs, LogSession, sessions_of};
-use crate::app::present::stores::{
-    self, Access, StoreAddress, about_of, session_json, without_passwords,
-};
+use crate::app::present::stores::{self, Access, StoreAddress, session_json, without_passwords};
 use crate::app::present::{Exit, Failure};
 use crate::engine::Engine;
 use crate::history::{History, Session};
@@ -371,7 +369,7 @@ impl Places {
                 for ListedInfo { mut info, meta } in page {
                     after.clone_from(&info.name);
                     info.name.insert_str(0, &place.prefix);
-                    let row = session_json(&info, &about_of(meta.as_deref()));
+                    let row = session_json(&info, meta.as_deref());
                     if !part.add(vec![row], ListCursor::Store(number, after.clone())) {
                         break 'stores;
                     }
