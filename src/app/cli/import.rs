@@ -1,22 +1,33 @@
-//! `pactql import`: sessions made of chat logs, and files of sessions, in a store.
+//! `pactql import`: what is made of chat logs and of files of sessions, and where it goes: to files, or into a store, as new
+//! sessions or as more of those whose log has grown.
 
 use super::command::{Invocation, RunCommand, print, say, stream};
+use super::follow::{FollowedFiles, in_turns};
 pub(super) use super::import_read::ImportArgs;
+use super::import_read::LogMarks;
 use super::import_read::{
     ImportTarget, ImportedCounts, Importing, Named, Read, ReadSession, Written, several,
 };
-use super::import_store::{follow, log_report, write_store};
 use super::input;
+use super::progress::Progress;
 use super::sessions::open_store;
 use super::store::{import_copy, is_copy};
+use super::words::quoted;
+use super::write::new_name;
 use crate::app::present::followed::FollowedLogs;
-use crate::app::present::stores::{Access, StoreAddress};
+use crate::app::present::stores::{Access, StoreAddress, Which};
 use crate::app::present::{Exit, Failure, counted, printable};
+use crate::history::Session;
 use crate::logs::{ImportOptions, MessageLocation};
-use serde_json::json;
+use crate::store::{LogImport, NewSession, Store};
+use crate::support::diag::{Code, Diagnostic, Error};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
 /// How many of the files that were left out are named.
 const SHOWN: usize = 20;
@@ -227,4 +238,260 @@ impl ImportArgs {
             Ok(move |out: &mut dyn Write| self.write_log(&made, out))
         })
     }
+}
+
+/// What became of the sessions of logs that were in the store, as JSON and as lines; the lines are empty if there
+/// was none.
+pub(super) fn log_report(logs: &LogImport) -> (Value, String) {
+    let renamed = logs.renamed.iter();
+    let renamed: Vec<Value> = renamed
+        .map(|(from, to)| json!({"from": from, "to": to}))
+        .collect();
+    let json = json!({
+        "grown": logs.grown,
+        "new": logs.new,
+        "renamed": renamed,
+        "same": logs.same,
+        "snapshots": logs.snapshots,
+    });
+    let mut text = String::new();
+    if logs.new + logs.grown + logs.same > 0 {
+        let snapshots = counted(logs.snapshots as u64, "snapshot");
+        let new = counted(logs.new as u64, "session");
+        let (grown, same) = (logs.grown, logs.same);
+        let _ = writeln!(
+            text,
+            "added {snapshots}: {new} new, {grown} grown, {same} as before"
+        );
+    }
+    for (from, to) in &logs.renamed {
+        let _ = writeln!(text, "`{}` is now `{}`", printable(from), printable(to));
+    }
+    (json, text)
+}
+
+fn add(all: &mut LogImport, more: LogImport) {
+    all.new += more.new;
+    all.grown += more.grown;
+    all.same += more.same;
+    all.snapshots += more.snapshots;
+    all.renamed.extend(more.renamed);
+}
+
+/// Writes sessions; none if one of them is there already and is not of a log, or all but those.
+pub(super) fn write_store(
+    mut written: Written<'_>,
+    address: StoreAddress<'_>,
+    mut sessions: Vec<Named>,
+) -> Result<ImportedCounts, Failure> {
+    let importing = written.importing;
+    let names = sessions.iter_mut().map(|named| &mut named.name);
+    importing.rename(address, names.collect())?;
+    let store = importing.store()?;
+    let follows = importing.args.follow;
+    let there = match &sessions[..] {
+        // Looked up by its name.
+        [one, more @ ..] if follows || more.is_empty() && !one.is_log() => {
+            store.origins(&one.name)?
+        }
+        _ => store.origins("")?,
+    };
+    let is_taken = |named: &Named| there.has_name(&named.name);
+    let before = sessions.len();
+    let skips = importing.args.skip_existing;
+    if skips {
+        sessions.retain(|named| !is_taken(named));
+    } else {
+        let others = sessions.iter().filter(|named| !named.is_log());
+        let mut taken = others.filter(|named| is_taken(named));
+        if let Some(first) = taken.next() {
+            return Err(exists(address, &first.name, before, taken.count()));
+        }
+    }
+    let existing = before - sessions.len();
+    let unchanged = written.take_unchanged(&mut sessions);
+    written.counts.existing = existing;
+    written.counts.again.same += unchanged;
+    // The logs that have something in the store: a session, or another of the same log.
+    let is_known = |named: &Named| {
+        let source = || written.source(named);
+        is_taken(named) || source().is_some_and(|path| there.has_source(&path))
+    };
+    let logs = sessions
+        .iter()
+        .filter(|named| !skips && named.is_log() && (follows || is_known(named)));
+    let logs: HashSet<usize> = logs.map(|named| named.file).collect();
+    drop(there);
+    let (mut again, new): (Vec<Named>, Vec<Named>) = sessions
+        .into_iter()
+        .partition(|named| named.is_log() && logs.contains(&named.file));
+    import_all(address.store, store, &mut written, new)?;
+    for sessions in again.chunk_by_mut(|a, b| a.file == b.file) {
+        let done = import_log(address, store, &mut written, sessions)?;
+        add(&mut written.counts.again, done);
+    }
+    Ok(written.counts)
+}
+
+/// Brings the sessions of one log up to what it says now.
+fn import_log(
+    address: StoreAddress<'_>,
+    store: &Store,
+    written: &mut Written<'_>,
+    sessions: &mut [Named],
+) -> Result<LogImport, Failure> {
+    let source = sessions.first().and_then(|named| written.source(named));
+    let (mut read, mut marks) = (Vec::new(), Vec::new());
+    for named in sessions {
+        let (made, mark) = written.take(named)?;
+        read.push((named.name.clone(), made.session()?));
+        marks.extend(mark);
+    }
+    let sessions = read.iter();
+    let sessions = sessions.map(|(name, session)| (name.clone(), &**session));
+    let sessions: Vec<(String, &Session)> = sessions.collect();
+    let done = store.import_marked_log(&sessions, source.as_deref(), &marks);
+    done.map_err(|error| {
+        if error.code() != Code::SessionExists {
+            return error.into();
+        }
+        let text = error.to_string();
+        let name = read.iter().find(|(name, _)| text.contains(name));
+        exists(address, name.map_or("", |(name, _)| name), 1, 0)
+    })
+}
+
+impl Importing<'_> {
+    /// Gives the one session its name, and refuses names that no session can have.
+    fn rename(
+        &self,
+        address: StoreAddress<'_>,
+        mut names: Vec<&mut String>,
+    ) -> Result<(), Failure> {
+        let named = match address.which {
+            Which::All => self.args.name.as_deref(),
+            _ => Some(new_name(address)?),
+        };
+        if let Some(name) = named {
+            match &mut names[..] {
+                [one] => name.clone_into(one),
+                [] => {}
+                _ => return Err(several(ImportTarget::Store(address), names.len())),
+            }
+        }
+        let is_wrong = |name: &&&mut String| name.contains('*') || name.is_empty();
+        match names.iter().find(is_wrong) {
+            None => Ok(()),
+            Some(name) => Err(Failure::usage(format!(
+                "a session cannot be called `{name}`: a `*` is for patterns, and a name is not empty"
+            ))
+            .with_help("`--name` gives another name")),
+        }
+    }
+}
+
+fn exists(address: StoreAddress<'_>, name: &str, sessions: usize, more: usize) -> Failure {
+    let store = address.store;
+    let whole = quoted(&format!("{store}#{name}"));
+    let delete = format!("to replace it, first: pactql store delete {whole} --yes");
+    let help = match (sessions, more) {
+        (1, _) => format!("choose another name; {delete}"),
+        (_, 0) => format!("`--skip-existing` imports the others; {delete}"),
+        _ => format!("and {more} more of these names; `--skip-existing` imports the others"),
+    };
+    let message = format!("the store {store} has a session `{name}` already");
+    Error::new(
+        "",
+        Diagnostic::error(Code::SessionExists, message).with_help(help),
+    )
+    .into()
+}
+
+/// Writes sessions, many in a transaction. If one fails, those before it stay, and the failure says which.
+fn import_all(
+    store: &str,
+    opened: &Store,
+    written: &mut Written<'_>,
+    mut sessions: Vec<Named>,
+) -> Result<(), Failure> {
+    let progress = Progress::bar(sessions.len());
+    let mut unread = None;
+    let ready = sessions.iter_mut().map_while(|named| {
+        progress.step();
+        let source = written.source(named);
+        let taken = written.take(named);
+        match taken.and_then(|(made, mark)| Ok((made.session()?, mark))) {
+            Ok((session, mark)) => Some(NewSession {
+                name: named.name.clone(),
+                session,
+                source,
+                mark,
+            }),
+            Err(failure) => {
+                unread = Some(failure);
+                None
+            }
+        }
+    });
+    let (imported, failure) = match opened.import_marked(ready) {
+        Ok(imported) => (imported, unread),
+        Err(stopped) => (stopped.imported, Some(stopped.error.into())),
+    };
+    drop(progress);
+    let Some(failure) = failure else {
+        return Ok(());
+    };
+    if let (Some(at), true) = (imported.checked_sub(1), sessions.len() > 1) {
+        say(&format!(
+            "note: {imported} of {} are in {store}, up to `{}`; `--skip-existing` goes on after them\n",
+            counted(sessions.len() as u64, "session"),
+            printable(&sessions[at].name)
+        ));
+    }
+    Err(failure)
+}
+
+/// Follows logs until the program is interrupted.
+///
+/// # Errors
+/// All logs have been given up; the exit code is that of the first. Until then the faults of a log are printed, and
+/// the others are followed.
+pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
+    let ImportTarget::Store(address) = importing.target else {
+        return Err(Failure::internal("logs are followed into a store"));
+    };
+    let mut followed = FollowedFiles::default();
+    let mut again = LogImport::default();
+    let ended = in_turns(|stopped| {
+        for file in importing.files()? {
+            if stopped.load(Ordering::Relaxed) {
+                break;
+            }
+            let done = followed.look(file, |file, begun| {
+                // Only what was imported before this program began is as it was.
+                let marks = if begun {
+                    LogMarks::default()
+                } else {
+                    importing.marks(std::slice::from_ref(file))
+                };
+                let (sessions, written) = Read::of_file(importing, file, &marks)?.take(importing);
+                if sessions.iter().any(|named| !named.is_log()) {
+                    let message = "it is a session already, not a log";
+                    return Err(Failure::plain(Exit::Input, message));
+                }
+                let done = write_store(written, address, sessions)?.again;
+                if done.snapshots > 0 || !done.renamed.is_empty() {
+                    let snapshots = counted(done.snapshots as u64, "snapshot");
+                    say(&format!("{}: {snapshots} more\n", printable(&file.stem)));
+                }
+                Ok(done)
+            })?;
+            if let Some(done) = done {
+                add(&mut again, done);
+            }
+        }
+        Ok(followed.end_turn())
+    });
+    say(&log_report(&again).1);
+    ended
 }

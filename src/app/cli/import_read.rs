@@ -2,31 +2,32 @@
 //!
 //! Logs that are too large to be read as a whole go into a store line by line. Everything is read once before anything
 //! is written. What does not fit into memory then is read once more when it is written.
+//!
+//! An import keeps a mark with each session of a log ([`LogMark`]). A log whose marks hold is only hashed. With `--redact`
+//! a log gets none: a hash of it as it was would help to guess what was taken out.
 
 use super::command::say;
-use super::import_marks::{LogMarks, marked_options};
 use super::input;
 use super::options::named;
 use super::progress::Progress;
 use super::sessions::{open_store, runs};
 use super::words::quoted;
 use crate::app::present::folders::{LogSource, files_of};
-use crate::app::present::followed::FollowedLogs;
-use crate::app::present::followed::begins_as_session;
+use crate::app::present::followed::{FollowedLogs, begins_as_session};
 use crate::app::present::stores::{Access, StoreAddress, sessions_of, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::logs::{
     self, Format, ImportOptions, ImportReport, Imported, ImportedSession, KnownNames, LogBytes,
-    LogError, LogMark, Pointer, Redaction, import, import_file, import_opencode, is_lines_of_a_log,
-    is_opencode, where_messages,
+    LogError, LogMark, MessageLocation, Pointer, Redaction, import, import_file, import_opencode,
+    is_lines_of_a_log, is_opencode, where_messages,
 };
 use crate::store::{LogImport, Store};
 use crate::tree::source::files_below;
 use crate::tree::{InputError, Limits};
 use clap::Args;
 use rayon::prelude::*;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek};
 use std::path::Path;
@@ -763,4 +764,57 @@ fn no_messages(message: String) -> Failure {
     Failure::plain(Exit::Input, message).with_help(
         "expected chat messages: a list, an object with `messages`, or one message a line",
     )
+}
+
+/// The mark of a log, and the names of its sessions in the store.
+type Marked = (Arc<LogMark>, Vec<String>);
+
+/// Of logs by their paths: the names of the sessions, and what was kept with each.
+#[derive(Default)]
+pub(super) struct LogMarks {
+    options: Vec<String>,
+    logs: HashMap<String, Vec<(String, String)>>,
+}
+
+impl LogMarks {
+    /// The marks in a store of the logs at these paths.
+    pub(super) fn read(
+        store: &Store,
+        paths: &HashSet<&str>,
+        options: Vec<String>,
+    ) -> Result<Self, Failure> {
+        let mut logs: HashMap<String, Vec<(String, String)>> = HashMap::new();
+        for session in store.marks(paths)? {
+            let of_log = logs.entry(session.source).or_default();
+            of_log.push((session.name, session.mark));
+        }
+        Ok(Self { options, logs })
+    }
+
+    /// The mark of a log if it is as it was. Linear in a log of the same length.
+    pub(super) fn unchanged(&self, path: &str) -> Option<Marked> {
+        let kept = self.logs.get(path)?.clone();
+        let mut marked = LogMark::whole(kept).into_iter();
+        let (mark, names) = marked.find(|(mark, _)| mark.holds(Path::new(path), &self.options))?;
+        Some((Arc::new(mark), names))
+    }
+}
+
+/// The options that decide what is made of a log; `None` if it gets no mark.
+pub(super) fn marked_options(options: &ImportOptions, limits: Limits) -> Option<Vec<String>> {
+    if !options.redact.is_empty() {
+        return None;
+    }
+    let given = [
+        options.format.map(|it| format!("--from {}", it.name())),
+        match &options.location {
+            MessageLocation::Usual => None,
+            MessageLocation::Messages(at) => Some(format!("--messages {}", at.as_str())),
+            MessageLocation::Steps(at) => Some(format!("--steps {}", at.as_str())),
+        },
+        options.lenient.then(|| "--lenient".to_owned()),
+        options.strict.then(|| "--strict".to_owned()),
+        (limits != Limits::default()).then(|| format!("--max-input {}", limits.max_input)),
+    ];
+    Some(given.into_iter().flatten().collect())
 }

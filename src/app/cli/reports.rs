@@ -4,13 +4,13 @@
 //! `crate::inspect`.
 
 use super::command::{Invocation, RunCommand, print, say};
+use super::input;
 use super::options::{FormArgs, PrintAs, TokenizerArgs, named, rows};
 use super::sessions::{
     EVERY_LOG, InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs, or_newest,
 };
 use super::typed::retyped;
-use super::words::{exists, is_file};
-use super::{input, operands};
+use super::words::{exists, is_file, split_operands};
 use crate::app::present::{Exit, Failure, answer, counted, printable};
 use crate::engine::{Engine, Log, LogEntry};
 use crate::history::Session;
@@ -485,7 +485,7 @@ impl RunCommand for TopArgs {
         let all = [".cb".to_owned()];
         let (names, selectors) = match &given[..] {
             names if names.iter().all(|word| is_file(word)) => (names, &all[..]),
-            given => operands::split("top", given, &[])?,
+            given => split_operands("top", given, &[])?,
         };
         let selector = &*selectors.concat();
         let engine = Engine::new();

@@ -4,7 +4,8 @@ use super::answers::{AnswerLabels, FitArgs, How, append};
 use super::command::{Invocation, RunCommand, print, say, stdout};
 use super::options::{EditionArgs, PrintAs, RangeArgs, error_colors};
 use super::sessions::Opened;
-use super::{input, operands, output, sessions};
+use super::words::split_operands;
+use super::{input, output, sessions};
 use crate::app::present::answer::FittedAnswer;
 use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure};
@@ -117,7 +118,7 @@ impl RunCommand for SelectArgs {
 impl SelectArgs {
     /// The sessions and the selectors.
     fn split(&self) -> Result<(&[String], Vec<String>), Failure> {
-        let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
+        let (names, selectors) = split_operands("select", &self.inputs, &self.selectors)?;
         let limited = |selector: &String| match self.number {
             Some(most) => format!("{selector} @limit={most}"),
             None => selector.clone(),

@@ -3,7 +3,8 @@
 use super::command::{Invocation, RunCommand, print, say};
 use super::options::{EditionArgs, named};
 use super::output::escaped;
-use super::{operands, sessions};
+use super::sessions;
+use super::words::{check_selectors, split_operands};
 use crate::app::present::stores::{Access, StoreAddress, none_of};
 use crate::app::present::{Exit, Failure};
 use crate::engine::ExplainOptions;
@@ -40,11 +41,11 @@ impl RunCommand for ExplainArgs {
         let engine = self.edition.engine();
         let (session, selector) = match &self.inputs[..] {
             [selector] => {
-                operands::check_selectors("explain", &self.inputs)?;
+                check_selectors("explain", &self.inputs)?;
                 (None, selector)
             }
             inputs => {
-                let (names, selectors) = operands::split("explain", inputs, &[])?;
+                let (names, selectors) = split_operands("explain", inputs, &[])?;
                 (names.first(), &selectors[0])
             }
         };
@@ -160,7 +161,7 @@ impl RunCommand for SqlArgs {
             ))
             .with_help(format!("pactql select {store} SELECTOR --via sql")));
         }
-        operands::check_selectors("sql", selector)?;
+        check_selectors("sql", selector)?;
         let prepared = self.edition.engine().prepare(&selector.concat())?;
         with.warn(prepared.warnings(), prepared.text());
         let options = Options {
@@ -195,7 +196,7 @@ pub(super) struct FmtArgs {
 
 impl RunCommand for FmtArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        operands::check_selectors("fmt", &self.selectors)?;
+        check_selectors("fmt", &self.selectors)?;
         let engine = self.edition.engine();
         let mut text = String::new();
         for selector in &self.selectors {
