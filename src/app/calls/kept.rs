@@ -1,6 +1,6 @@
 //! What was read of files, kept while the files are as they were. It must not know what that is, nor how it is read.
 
-use crate::app::present::Failure;
+use crate::app::present::Result;
 use crate::support::cancel;
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache, GuardResult};
@@ -58,9 +58,9 @@ impl<S: Clone + PartialEq, V: Clone> Kept<S, V> {
     pub(crate) fn get(
         &self,
         place: &PathBuf,
-        state: impl Fn() -> Result<(S, u64), Failure>,
-        load: impl Fn(&S, Option<V>) -> Result<V, Failure>,
-    ) -> Result<V, Failure> {
+        state: impl Fn() -> Result<(S, u64)>,
+        load: impl Fn(&S, Option<V>) -> Result<V>,
+    ) -> Result<V> {
         for _ in 0..TRIES {
             let (state, bytes) = state()?;
             let old = self.cache.remove_if(place, |kept| kept.state != state);
@@ -98,8 +98,8 @@ impl<S: Clone + PartialEq, V: Clone> Kept<S, V> {
     fn loaded(
         &self,
         place: &PathBuf,
-        load: impl FnOnce() -> Result<KeptValue<S, V>, Failure>,
-    ) -> Result<KeptValue<S, V>, Failure> {
+        load: impl FnOnce() -> Result<KeptValue<S, V>>,
+    ) -> Result<KeptValue<S, V>> {
         loop {
             match self.cache.get_value_or_guard(place, Some(LOOK)) {
                 GuardResult::Value(kept) => return Ok(kept),

@@ -14,7 +14,7 @@ pub(crate) mod arguments;
 pub(crate) mod kept;
 pub(crate) mod reports;
 
-use crate::app::present::Failure;
+use crate::app::present::{Failure, Result};
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::query::ir::Edition;
@@ -25,10 +25,10 @@ use std::sync::{Arc, LazyLock};
 
 /// Where the sessions are that a client names.
 pub(crate) trait SessionSource {
-    fn engine(&self, edition: Edition) -> Result<&Engine, Failure>;
+    fn engine(&self, edition: Edition) -> Result<&Engine>;
 
     /// The session as it is now.
-    fn session(&self, name: &str) -> Result<Arc<Session>, Failure>;
+    fn session(&self, name: &str) -> Result<Arc<Session>>;
 }
 
 /// One engine for each edition, which keeps its plans between calls.
@@ -40,7 +40,7 @@ impl Engines {
         Self(Edition::ALL.map(|edition| Engine::builder().edition(edition).build()))
     }
 
-    pub(crate) fn get(&self, edition: Edition) -> Result<&Engine, Failure> {
+    pub(crate) fn get(&self, edition: Edition) -> Result<&Engine> {
         let of = |engine: &&Engine| engine.edition() == edition;
         let none = || Failure::internal("no such edition");
         self.0.iter().find(of).ok_or_else(none)

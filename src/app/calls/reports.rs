@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::{CallAnswer, SessionSource};
 use crate::app::present::answer::{FittedAnswer, RunPair, TokenBudget, node_json};
-use crate::app::present::{Failure, answer, sessions};
+use crate::app::present::{Failure, Result, answer, sessions};
 use crate::budget::Query;
 use crate::engine::{Engine, ExplainOptions, Node};
 use crate::history::{At, ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
@@ -28,15 +28,12 @@ use {
 
 /// `pact_help`: the language on one page. Its examples are run by the tests.
 #[cfg(feature = "mcp")]
-pub(crate) fn help(_: &impl SessionSource, _: &Arguments) -> Result<CallAnswer, Failure> {
+pub(crate) fn help(_: &impl SessionSource, _: &Arguments) -> Result<CallAnswer> {
     Ok(include_str!("help.md").trim_end().to_owned().into())
 }
 
 /// `pact_select`: what `pactql select --format json` prints, or `nodes`.
-pub(crate) fn select(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn select(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let engine = source.engine(edition(arguments)?)?;
     let selector = arguments.needed("selector");
     if arguments.text("query").is_some() && arguments.count("budget").is_none() {
@@ -95,10 +92,7 @@ fn range_options(arguments: &Arguments) -> RangeOptions {
 }
 
 /// `pact_explain`: what `pactql explain --format json` prints.
-pub(crate) fn explain(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn explain(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let options = ExplainOptions {
         analyze: arguments.flag("analyze"),
         verbose: arguments.flag("verbose"),
@@ -119,10 +113,7 @@ pub(crate) fn explain(
 }
 
 /// `pact_diff`: what `pactql diff --format json` prints.
-pub(crate) fn diff(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn diff(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let words = ["a", "b", "other"].map(|name| arguments.text(name));
     let (a, b) = match words {
         [Some(a), Some(b), None] => (sessions::place(a)?, sessions::place(b)?),
@@ -157,7 +148,7 @@ fn divergence(
     source: &impl SessionSource,
     arguments: &Arguments,
     other: &str,
-) -> Result<CallAnswer, Failure> {
+) -> Result<CallAnswer> {
     if arguments.text("selector").is_some() || arguments.flag("moves") {
         return Err(
             Failure::usage("`selector` and `moves` are about two snapshots")
@@ -198,7 +189,7 @@ fn content(mode: &str, arguments: &Arguments) -> ContentOptions {
     }
 }
 
-pub(crate) fn edition(arguments: &Arguments) -> Result<Edition, Failure> {
+pub(crate) fn edition(arguments: &Arguments) -> Result<Edition> {
     match arguments.text("edition") {
         Some(name) => Edition::from_str(name).map_err(|error| Failure::value(error.to_string())),
         None => Ok(Edition::default()),
@@ -224,8 +215,8 @@ fn report<R: Report>(
     arguments: &Arguments,
     default: Part,
     options: ReportOptions,
-    print: impl FnOnce(R) -> Result<String, Failure>,
-) -> Result<CallAnswer, Failure> {
+    print: impl FnOnce(R) -> Result<String>,
+) -> Result<CallAnswer> {
     if arguments.text("at").is_some() && arguments.text("over").is_some() {
         return Err(Failure::usage(
             "`at` is one snapshot and `over` is a range: give one of them",
@@ -250,11 +241,11 @@ fn report<R: Report>(
     Ok(print(report)?.into())
 }
 
-fn json<R: Report>(report: R) -> Result<String, Failure> {
+fn json<R: Report>(report: R) -> Result<String> {
     answer::json(&report)
 }
 
-fn tokenizer(arguments: &Arguments) -> Result<Option<Tokenizer>, Failure> {
+fn tokenizer(arguments: &Arguments) -> Result<Option<Tokenizer>> {
     let Some(name) = arguments.text("tokenizer") else {
         return Ok(None);
     };
@@ -267,10 +258,7 @@ fn tokenizer(arguments: &Arguments) -> Result<Option<Tokenizer>, Failure> {
 }
 
 /// `pact_show`: the snapshots, with long texts cut.
-pub(crate) fn shown(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn shown(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let options = ReportOptions::default().before_reply(arguments.flag("before_reply"));
     let limit = arguments.size("max_bytes").unwrap_or(SHOWN);
     report(
@@ -284,16 +272,13 @@ pub(crate) fn shown(
                 cut(&mut block.text, limit);
             }
             let lines = found.snapshots.iter().map(answer::json);
-            Ok(lines.collect::<Result<Vec<String>, Failure>>()?.join("\n"))
+            Ok(lines.collect::<Result<Vec<String>>>()?.join("\n"))
         },
     )
 }
 
 /// `pact_steps`: one object for each cycle.
-pub(crate) fn stepped(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn stepped(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     report(
         source,
         arguments,
@@ -304,10 +289,7 @@ pub(crate) fn stepped(
 }
 
 /// `pact_tokens`: the tokens of snapshots in groups.
-pub(crate) fn counted(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn counted(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let by = arguments.text("by").unwrap_or("region");
     let by = By::parse(by).ok_or_else(|| Failure::value(format!("there is no group `{by}`")))?;
     let options = ReportOptions::default().by(by);
@@ -321,10 +303,7 @@ pub(crate) fn counted(
 }
 
 /// `pact_prefix`: what a prompt cache can reuse, with the requests that break it, or all.
-pub(crate) fn prefixed(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn prefixed(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let all = arguments.flag("all");
     report(
         source,
@@ -339,10 +318,7 @@ pub(crate) fn prefixed(
 }
 
 /// `pact_grep`: the lines of texts that a pattern matches, of all snapshots unless one is named.
-pub(crate) fn searched(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn searched(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     // An invalid pattern is reported before anything is read.
     let pattern = arguments.needed("pattern");
     let search = Search::new(pattern, arguments.flag("ignore_case"))?;
@@ -353,10 +329,7 @@ pub(crate) fn searched(
 
 /// The request of a snapshot as it was sent, as `pactql render --request` prints it.
 #[cfg(feature = "view")]
-pub(crate) fn request(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn request(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let session = source.session(arguments.needed("session"))?;
     let snapshot = sessions::at(&session, arguments.text("at"))?;
     let history = session.history();
@@ -370,10 +343,7 @@ pub(crate) fn request(
 
 /// What the provider counted of the session, and its price.
 #[cfg(feature = "view")]
-pub(crate) fn used(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn used(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let by = arguments.text("by").unwrap_or("day");
     let by =
         UsageBy::parse(by).ok_or_else(|| Failure::value(format!("there is no group `{by}`")))?;
@@ -385,10 +355,7 @@ pub(crate) fn used(
 
 /// What a selector can ask for in the session.
 #[cfg(feature = "view")]
-pub(crate) fn fields(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn fields(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let mut fields = Fields::default();
     fields.add(&*source.session(arguments.needed("session"))?)?;
     Ok(answer::json(&fields.report())?.into())
@@ -396,10 +363,7 @@ pub(crate) fn fields(
 
 /// The session as the page reads it.
 #[cfg(feature = "view")]
-pub(crate) fn paged(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn paged(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let name = arguments.needed("session");
     let session = source.session(name)?;
     let history = session.history();
@@ -420,10 +384,7 @@ pub(crate) fn paged(
 
 /// The nodes of one snapshot in document order, one JSON object a line; with `max_bytes`, long texts cut.
 #[cfg(feature = "view")]
-pub(crate) fn tree(
-    source: &impl SessionSource,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(crate) fn tree(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let session = source.session(arguments.needed("session"))?;
     let snapshot = sessions::at(&session, arguments.text("at"))?;
     let time = snapshot_label(&snapshot);

@@ -4,7 +4,7 @@ use super::command::Invocation;
 use super::options::{Paint, PrintAs, Tint};
 use super::output::{self, Previews, with_calls};
 use crate::app::present::answer::{self, FittedAnswer, TokenBudget};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use crate::budget::Query;
 use crate::engine::{Answer, Engine, Fit, Prepared, Selection};
 use crate::history::{PairDiff, RangeDiff, RangeOptions};
@@ -74,7 +74,7 @@ impl<'a> AnswerLabels<'a> {
         ids: impl Iterator<Item = &'i str>,
         format: PrintAs,
         out: &mut String,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         if format == PrintAs::Json {
             let ids: Vec<&str> = ids.collect();
             out.extend([&*self.json("result", &answer::json(&ids)?), "\n"]);
@@ -126,7 +126,7 @@ pub(super) fn append(
     labels: AnswerLabels<'_>,
     how: &How,
     out: &mut String,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let paint = how.with.paint();
     let (title, prefix) = (labels.title(paint), labels.prefix());
     let previews = || Previews::new(prepared.query(), paint);
@@ -243,7 +243,7 @@ pub(super) struct FitArgs {
 
 impl FitArgs {
     /// The budget, if there is one.
-    pub(super) fn budget(&self) -> Result<Option<TokenBudget>, Failure> {
+    pub(super) fn budget(&self) -> Result<Option<TokenBudget>> {
         let Some(tokens) = self.budget else {
             return Ok(None);
         };
@@ -252,7 +252,7 @@ impl FitArgs {
     }
 }
 
-pub(super) fn text_of(query: &OsStr) -> Result<&str, Failure> {
+pub(super) fn text_of(query: &OsStr) -> Result<&str> {
     query
         .to_str()
         .ok_or_else(|| Failure::plain(Exit::Selector, "the query is not UTF-8"))

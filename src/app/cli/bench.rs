@@ -13,7 +13,7 @@ use crate::app::measure::mix::{MOST_WEIGHT, Mix};
 use crate::app::measure::run::{Outcome, Work, run_once};
 use crate::app::measure::statistics::Ratio;
 use crate::app::measure::tally::{Tally, Times};
-use crate::app::present::{Exit, Failure, counted};
+use crate::app::present::{Exit, Failure, Result, counted};
 use crate::engine::{CacheStats, Context, Engine};
 use crate::history::Session;
 use crate::support::clock;
@@ -103,7 +103,7 @@ fn number(
 }
 
 impl RunCommand for BenchArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         if self.allocations && !allocations::ARE_COUNTED {
             return Err(Failure::usage("this build counts no allocations")
                 .with_help("build with `--features count-allocations`"));
@@ -179,7 +179,7 @@ impl RunCommand for BenchArgs {
 }
 
 /// A set of selectors to compare: those of a file, or one.
-fn set(word: &str, with: &Invocation) -> Result<Vec<String>, Failure> {
+fn set(word: &str, with: &Invocation) -> Result<Vec<String>> {
     if !Path::new(word).is_file() {
         return Ok(vec![word.to_owned()]);
     }
@@ -191,7 +191,7 @@ fn set(word: &str, with: &Invocation) -> Result<Vec<String>, Failure> {
     Ok(set)
 }
 
-fn of_file(file: &str, with: &Invocation) -> Result<Vec<String>, Failure> {
+fn of_file(file: &str, with: &Invocation) -> Result<Vec<String>> {
     let text = input::read(file, with.limits)?;
     let lines = input::lines(&text).map(|line| match line {
         Ok(line) => Ok(line.to_owned()),
@@ -218,7 +218,7 @@ impl BenchArgs {
         Duration::from_secs_f64(self.duration)
     }
 
-    fn selectors(&self, with: &Invocation) -> Result<Vec<String>, Failure> {
+    fn selectors(&self, with: &Invocation) -> Result<Vec<String>> {
         let mut selectors = self.selectors.clone();
         if let Some(file) = &self.file {
             selectors.extend(of_file(file, with)?);
@@ -230,7 +230,7 @@ impl BenchArgs {
         Ok(selectors)
     }
 
-    fn weights(&self, selectors: usize) -> Result<Vec<u64>, Failure> {
+    fn weights(&self, selectors: usize) -> Result<Vec<u64>> {
         let weights = &self.weights;
         if weights.is_empty() {
             return Ok(vec![1; selectors]);
@@ -257,12 +257,7 @@ impl BenchArgs {
     }
 
     /// Opens all sessions, and runs all once: errors are reported, and what is done once is left out of the times.
-    fn load(
-        &self,
-        engine: &Engine,
-        selectors: &[String],
-        with: &Invocation,
-    ) -> Result<Loaded, Failure> {
+    fn load(&self, engine: &Engine, selectors: &[String], with: &Invocation) -> Result<Loaded> {
         for selector in selectors {
             engine.prepare(selector)?;
         }
@@ -290,7 +285,7 @@ impl BenchArgs {
     }
 
     /// The sessions to select from: with --commits live copies of those that were loaded.
-    fn subjects(&self, loaded: &Loaded) -> Result<Subjects, Failure> {
+    fn subjects(&self, loaded: &Loaded) -> Result<Subjects> {
         let (mut writers, mut sessions) = (Vec::new(), loaded.sessions.clone());
         if self.commits.is_some() {
             for session in &mut sessions {
@@ -309,7 +304,7 @@ impl BenchArgs {
         baseline: Option<&Baseline>,
         settings: &str,
         now: Vec<Sampled>,
-    ) -> Result<(Option<Vec<Since>>, Option<&str>), Failure> {
+    ) -> Result<(Option<Vec<Since>>, Option<&str>)> {
         let since = baseline.map(|baseline| baseline.since(&now, self.seed));
         let file = self.baseline.as_deref();
         let writes = file.filter(|_| baseline.is_none() || self.force);

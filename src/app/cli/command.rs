@@ -3,7 +3,7 @@
 use super::options::{PrintAs, error_colors, is_dumb, result_colors, width};
 use super::typed::help_color;
 use crate::app::present::stores::without_passwords;
-use crate::app::present::{Exit, Failure, answer};
+use crate::app::present::{Exit, Result, answer};
 use crate::support::cancel::check;
 use crate::support::diag::{self, Warning};
 use crate::support::table::{Paint, RowOrder, Tint};
@@ -33,7 +33,7 @@ pub(super) struct Invocation {
 }
 
 pub(super) trait RunCommand {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure>;
+    fn run(&self, with: &Invocation) -> Result<Exit>;
 
     fn formats(&self) -> &'static [PrintAs] {
         &[PrintAs::Text, PrintAs::Json]
@@ -61,7 +61,7 @@ impl Invocation {
         &self,
         result: &impl Serialize,
         text: impl FnOnce() -> String,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Exit> {
         if self.is_json() {
             print(&(answer::json(result)? + "\n"))
         } else {
@@ -77,13 +77,13 @@ impl Invocation {
     }
 
     /// Says what a command did that has no other result: as JSON with `--json`, else nothing.
-    pub(super) fn done(&self, what: &impl Serialize) -> Result<Exit, Failure> {
+    pub(super) fn done(&self, what: &impl Serialize) -> Result<Exit> {
         self.print(what, String::new)
     }
 
     /// Prints a text in lines as wide as the terminal, through a pager if that is wanted; lines of JSON and Markdown as
     /// they are.
-    pub(super) fn show(&self, text: &str, pager: bool) -> Result<Exit, Failure> {
+    pub(super) fn show(&self, text: &str, pager: bool) -> Result<Exit> {
         match self.format {
             Some(PrintAs::Json | PrintAs::Markdown) => print(text),
             _ => page(text, pager),
@@ -92,7 +92,7 @@ impl Invocation {
 }
 
 /// Prints a result on standard output, all at once; the command is done.
-pub(super) fn print(text: &str) -> Result<Exit, Failure> {
+pub(super) fn print(text: &str) -> Result<Exit> {
     check()?;
     let mut out = stdout();
     out.write_all(text.as_bytes())?;
@@ -111,9 +111,7 @@ pub(super) fn stdout() -> Box<dyn Write> {
 }
 
 /// Writes a result to standard output while it is made; the command is done.
-pub(super) fn stream(
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<Exit, Failure> {
+pub(super) fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Exit> {
     let mut out = stdout();
     write(&mut out)?;
     out.flush()?;
@@ -138,7 +136,7 @@ pub(super) fn tell(text: &str, colored: bool) {
 
 /// Prints text, on a terminal in lines as wide as it, through the pager that `PACTQL_PAGER` or `PAGER` names, or `less`.
 /// An empty name means none. A pager that cannot be started is left out.
-fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
+fn page(text: &str, wanted: bool) -> Result<Exit> {
     let fitted = width().map(|width| wrapped(text, width));
     let text = fitted.as_deref().unwrap_or(text);
     // What was made under a set token may be a part.

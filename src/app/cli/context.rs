@@ -5,7 +5,7 @@ use super::command::{Invocation, RunCommand, print, say};
 use super::options::PrintAs;
 #[cfg(feature = "mcp")]
 use crate::app::mcp::{ServerOptions, serve};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use crate::budget::{self, BuildOptions, Cache, CacheError, Query};
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -79,7 +79,7 @@ impl RunCommand for ContextArgs {
         }
     }
 
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let json = match &self.command {
             ContextCommand::Build {
                 sources,
@@ -149,7 +149,7 @@ struct Serve {
 
 impl Serve {
     #[cfg(feature = "mcp")]
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let options = ServerOptions {
             limits: with.limits,
             dotted_names: self.dotted_names,
@@ -160,7 +160,7 @@ impl Serve {
     }
 
     #[cfg(not(feature = "mcp"))]
-    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, _: &Invocation) -> Result<Exit> {
         Err(no_server())
     }
 }

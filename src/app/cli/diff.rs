@@ -8,7 +8,7 @@ use super::typed::{address, ends, not_one_argument, retyped, whole};
 use super::words::{is_file, is_selector, quoted};
 use crate::app::present::answer::{RunPair, json};
 use crate::app::present::sessions::place;
-use crate::app::present::{Exit, Failure, counted};
+use crate::app::present::{Exit, Failure, Result, counted};
 use crate::engine::{Engine, Node};
 use crate::history::{
     Blame as Life, BlameKind, CameBy, ContentDiff, ContentMode, ContentOptions, DiffOptions,
@@ -73,7 +73,7 @@ fn of_two(session: &str) -> String {
 }
 
 impl RunCommand for DiffArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let is_bare = |word: &str| word == "working" || address(word).is_some();
         let is_snapshot = |word: &str| word.starts_with('@') || is_bare(word) && !is_file(word);
         let words = self.words.iter().flat_map(|word| match ends(word) {
@@ -126,7 +126,7 @@ impl DiffArgs {
         [session, a, b]: [&String; 3],
         selector: Option<&String>,
         with: &Invocation,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Exit> {
         let (a, b) = (place(a)?, place(b)?);
         let engine = self.edition.engine();
         if let Some(selector) = selector {
@@ -148,7 +148,7 @@ impl DiffArgs {
     }
 
     /// Snapshots of two sessions.
-    fn across(&self, words: &[String], with: &Invocation) -> Result<Exit, Failure> {
+    fn across(&self, words: &[String], with: &Invocation) -> Result<Exit> {
         let [first, second] = words else {
             return Err(Failure::usage("snapshots of two sessions are compared")
                 .with_help("pactql diff SESSION@ADDRESS SESSION@ADDRESS"));
@@ -167,7 +167,7 @@ impl DiffArgs {
     }
 
     /// Runs, each compared with the first.
-    fn runs(&self, words: &[String], with: &Invocation) -> Result<Exit, Failure> {
+    fn runs(&self, words: &[String], with: &Invocation) -> Result<Exit> {
         self.without_moves()?;
         let mut opened = sessions::open_words(words, with)?.into_iter();
         let (Some(first), true) = (opened.next(), opened.len() > 0) else {
@@ -194,7 +194,7 @@ impl DiffArgs {
         with.show(&out, true)
     }
 
-    fn without_moves(&self) -> Result<(), Failure> {
+    fn without_moves(&self) -> Result<()> {
         if self.moves {
             return Err(
                 Failure::usage("the moves of two sessions are always listed")
@@ -569,7 +569,7 @@ pub(super) struct BlameArgs {
 }
 
 impl RunCommand for BlameArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let id = &*self.id;
         if self.session.is_none() && is_file(id) {
             let ids = format!("pactql select {} \"@* *\" --format ids", quoted(id));

@@ -9,7 +9,7 @@ use super::write::{
     print_ids, write_to,
 };
 use crate::app::present::stores::{Access, StoreAddress};
-use crate::app::present::{Exit, Failure, printable};
+use crate::app::present::{Exit, Failure, Result, printable};
 use crate::engine::Context;
 use crate::history::{Attempt, AttemptStatus};
 use crate::logs::file::SessionFile;
@@ -127,14 +127,14 @@ impl MatchedArgs {
         &self,
         with: &Invocation,
         change: impl FnOnce(&mut Context, &str) -> Result<Vec<String>, Error>,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Exit> {
         let empty = Exit::of_empty(self.fail_if_empty);
         self.write.change(with, &self.selector, empty, change)
     }
 }
 
 impl RunCommand for EditArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         type Put = fn(&mut Context, &str, NewNode) -> Result<String, Error>;
         let put = |write: &WriteArgs, place: &str, node: &NodeArgs, put: Put| {
             let node = node.read(write, with)?;
@@ -180,7 +180,7 @@ impl RunCommand for EditArgs {
     }
 }
 
-fn make(file: &str, how: &HowArgs, with: &Invocation) -> Result<Exit, Failure> {
+fn make(file: &str, how: &HowArgs, with: &Invocation) -> Result<Exit> {
     let context = how.builder().build();
     if StoreAddress::parse(file).is_some() {
         write_to(file, context)?;
@@ -227,7 +227,7 @@ fn limit(text: &str) -> Result<(Scope, Measure, u64), String> {
 }
 
 impl CommitArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let tokens = self.prune_tokens;
         let tokens = tokens.map(|most| (Scope::Whole, Measure::Tokens, most));
         let mut policy = Policy::new().protect(self.protect);
@@ -301,7 +301,7 @@ struct Fork {
 }
 
 impl Fork {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let to = self.output.as_ref().or(self.to.as_ref());
         let to = to.map_or("", |to| to);
         let (from, target) = (StoreAddress::parse(&self.session), StoreAddress::parse(to));
@@ -355,7 +355,7 @@ struct Refs {
 }
 
 impl Refs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         match (self.action.as_deref(), &self.name, &self.selector) {
             (None, ..) => self.list(with),
             (Some("add"), Some(name), Some(selector)) => {
@@ -383,7 +383,7 @@ impl Refs {
         }
     }
 
-    fn list(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn list(&self, with: &Invocation) -> Result<Exit> {
         let context = self.write.read(with)?;
         let pins = context.references();
         let pins = pins.map(|(name, id)| json!({"name": name, "id": id}));
@@ -445,7 +445,7 @@ struct CallEndingArgs {
 }
 
 impl AttemptsArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let ends = self.ending != CallEndingArgs::default();
         let message = match (self.action.as_deref(), self.form.provider) {
             (Some("begin"), Some(provider)) if !ends => {
@@ -465,7 +465,7 @@ impl AttemptsArgs {
             .with_help("pactql edit attempts SESSION begin --as openai, or: end --canceled"))
     }
 
-    fn end(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn end(&self, with: &Invocation) -> Result<Exit> {
         let mut writing = self.write.open(Policy::new(), with)?;
         let context = writing.context();
         let newest = context.attempts();
@@ -491,7 +491,7 @@ impl AttemptsArgs {
         print_ids(with, std::slice::from_ref(&running.attempt_id))
     }
 
-    fn list(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn list(&self, with: &Invocation) -> Result<Exit> {
         let context = self.write.read(with)?;
         let attempts = context.attempts();
         let is_wanted = |attempt: &&Attempt| {

@@ -7,7 +7,7 @@ use super::options::FormArgs;
 use super::sessions::{self, SnapshotArgs, note_reconstructed, open_store};
 use super::words::quoted;
 use crate::app::present::stores::{Access, StoreAddress, sessions_of};
-use crate::app::present::{Exit, Failure, counted, printable};
+use crate::app::present::{Exit, Failure, Result, counted, printable};
 use crate::engine::{attempted, sent};
 use crate::history::Session;
 use crate::inspect::{Call, came_in_as, provider_of};
@@ -56,7 +56,7 @@ pub(super) struct ExportArgs {
 }
 
 impl RunCommand for ExportArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let output = self.output.as_deref().filter(|path| *path != input::STDIN);
         let address = StoreAddress::parse(&self.session);
         if (self.full || self.seal) && !self.jsonl && address.is_none() {
@@ -98,7 +98,7 @@ impl ExportArgs {
         &self,
         session: &Session,
         kept: Option<String>,
-    ) -> Result<impl Fn(&mut dyn Write) -> io::Result<()> + use<>, Failure> {
+    ) -> Result<impl Fn(&mut dyn Write) -> io::Result<()> + use<>> {
         let (history, full, seal) = (session.history(), self.full, self.seal);
         history.fetch_all()?;
         Ok(move |out: &mut dyn Write| {
@@ -118,12 +118,7 @@ impl ExportArgs {
     }
 
     /// Writes sessions of a store to the files of a directory, which is made if it is missing.
-    fn all(
-        &self,
-        address: StoreAddress<'_>,
-        directory: &str,
-        with: &Invocation,
-    ) -> Result<Exit, Failure> {
+    fn all(&self, address: StoreAddress<'_>, directory: &str, with: &Invocation) -> Result<Exit> {
         if self.at.is_some() {
             return Err(Failure::usage("`--at` takes one session")
                 .with_help("`STORE -o DIR` writes whole sessions"));
@@ -150,14 +145,14 @@ impl ExportArgs {
     }
 }
 
-fn kept(store: &Store, name: &str) -> Result<Option<String>, Failure> {
+fn kept(store: &Store, name: &str) -> Result<Option<String>> {
     let kept = store.kept(name)?;
     let kept = kept.map(|kept| serde_json::to_string(&kept)).transpose();
     kept.map_err(|error| Failure::internal(error.to_string()))
 }
 
 /// The file of a session in a directory. A `/` in its name makes directories.
-fn file_of(directory: &str, name: &str) -> Result<String, Failure> {
+fn file_of(directory: &str, name: &str) -> Result<String> {
     let file = format!("{name}.jsonl");
     let inside = Path::new(&file).components();
     let mut inside = inside.map(|part| matches!(part, Component::Normal(_)));
@@ -196,7 +191,7 @@ pub(super) struct RenderArgs {
 }
 
 impl RenderArgs {
-    fn attempt(&self, id: &str, with: &Invocation) -> Result<Exit, Failure> {
+    fn attempt(&self, id: &str, with: &Invocation) -> Result<Exit> {
         let (session, _) = self.place.session(with.limits)?;
         let history = session.history();
         history.fetch_attempts()?;
@@ -223,7 +218,7 @@ impl RenderArgs {
 }
 
 impl RunCommand for RenderArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         if let Some(id) = &self.attempt {
             return self.attempt(id, with);
         }

@@ -7,7 +7,7 @@ use super::words::{exists, reads_as_selector};
 use crate::app::present::folders::LogSource;
 use crate::app::present::known::sessions_of;
 use crate::app::present::stores::{self, Access, StoreAddress};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use crate::inspect::{Fields, FieldsReport};
 use crate::store::Store;
 use crate::support::cancel::Cancel;
@@ -35,7 +35,7 @@ pub(super) struct FieldsArgs {
 }
 
 impl RunCommand for FieldsArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let fields = RefCell::new(Fields::default());
         let add = |opened: &Opened| {
             let added = fields.borrow_mut().add(&opened.session);
@@ -62,7 +62,7 @@ pub(super) struct CompletionsArgs {
 }
 
 impl RunCommand for CompletionsArgs {
-    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, _: &Invocation) -> Result<Exit> {
         let shells = Shells::builtins();
         let shell = shells.completer(&self.shell);
         let shell = shell.ok_or_else(|| Failure::internal("the shell is not known"))?;
@@ -130,7 +130,7 @@ fn vocabulary() -> FieldsReport {
     fields.report()
 }
 
-fn add(word: &str, fields: &mut Fields) -> Result<(), Failure> {
+fn add(word: &str, fields: &mut Fields) -> Result<()> {
     if let Some(address) = StoreAddress::parse(word) {
         let store = stores::open(address.store, Access::Read)?;
         fields.add_store(&store, address.glob())?;

@@ -7,7 +7,7 @@
 use super::command::say;
 use super::interrupt::leave;
 use crate::app::present::folders::{LogSource, state_of};
-use crate::app::present::{Exit, Failure, printable};
+use crate::app::present::{Exit, Failure, Result, printable};
 use crate::logs::unique;
 use serde::de::IgnoredAny;
 use std::collections::{BTreeMap, HashSet};
@@ -29,9 +29,7 @@ const LONG_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Calls `turn` until the program is interrupted, or until a turn returns an exit code, since all that was followed has
 /// been given up.
-pub(super) fn in_turns(
-    mut turn: impl FnMut(&AtomicBool) -> Result<Option<Exit>, Failure>,
-) -> Result<Exit, Failure> {
+pub(super) fn in_turns(mut turn: impl FnMut(&AtomicBool) -> Result<Option<Exit>>) -> Result<Exit> {
     let stopped = leave();
     while !stopped.load(Ordering::Relaxed) {
         let began = Instant::now();
@@ -87,8 +85,8 @@ impl FollowedFiles {
     pub(super) fn look<T>(
         &mut self,
         mut file: LogSource,
-        read: impl FnOnce(&LogSource, bool) -> Result<T, Failure>,
-    ) -> Result<Option<T>, Failure> {
+        read: impl FnOnce(&LogSource, bool) -> Result<T>,
+    ) -> Result<Option<T>> {
         let state = match state_of(Path::new(&file.path)) {
             Ok(state) => state,
             // Files come and go below a directory.

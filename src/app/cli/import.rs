@@ -16,7 +16,7 @@ use super::words::quoted;
 use super::write::new_name;
 use crate::app::present::followed::FollowedLogs;
 use crate::app::present::stores::{Access, StoreAddress, Which};
-use crate::app::present::{Exit, Failure, counted, printable};
+use crate::app::present::{Exit, Failure, Result, counted, printable};
 use crate::history::Session;
 use crate::logs::{ImportOptions, MessageLocation};
 use crate::store::{LogImport, NewSession, Store};
@@ -33,7 +33,7 @@ use std::sync::atomic::Ordering;
 const SHOWN: usize = 20;
 
 impl RunCommand for ImportArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let importing = Importing {
             args: self,
             options: ImportOptions {
@@ -72,7 +72,7 @@ impl RunCommand for ImportArgs {
 
 impl Importing<'_> {
     /// Says what was read and written; as JSON it is the result, unless that is the session itself.
-    fn report(&self, read: &Read, written: &ImportedCounts, json: bool) -> Result<Exit, Failure> {
+    fn report(&self, read: &Read, written: &ImportedCounts, json: bool) -> Result<Exit> {
         let report = &written.report;
         let (json_of_logs, text_of_logs) = log_report(&written.again);
         if json {
@@ -130,7 +130,7 @@ impl Importing<'_> {
         Ok(Exit::Ok)
     }
 
-    fn copies(&self) -> Result<ImportedCounts, Failure> {
+    fn copies(&self) -> Result<ImportedCounts> {
         let args = self.args;
         let is_plain = args.name.is_none() && !args.follow && !args.skip_existing;
         let address = match self.target {
@@ -157,7 +157,7 @@ impl Importing<'_> {
 }
 
 impl ImportArgs {
-    fn target(&self) -> Result<ImportTarget<'_>, Failure> {
+    fn target(&self) -> Result<ImportTarget<'_>> {
         let target = match self.output.as_deref() {
             None | Some("-") => ImportTarget::Stdout,
             Some(word) => match StoreAddress::parse(word) {
@@ -187,7 +187,7 @@ impl ImportArgs {
         target: ImportTarget<'_>,
         mut written: Written<'_>,
         mut sessions: Vec<Named>,
-    ) -> Result<ImportedCounts, Failure> {
+    ) -> Result<ImportedCounts> {
         match (target, &mut sessions[..]) {
             (ImportTarget::Directory(path), _) => {
                 self.write_directory(path, &mut written, sessions)?;
@@ -226,7 +226,7 @@ impl ImportArgs {
         path: &str,
         written: &mut Written<'_>,
         sessions: Vec<Named>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let files: Vec<String> = sessions
             .iter()
             .map(|named| Path::new(path).join(format!("{}.jsonl", named.name)))
@@ -283,7 +283,7 @@ pub(super) fn write_store(
     mut written: Written<'_>,
     address: StoreAddress<'_>,
     mut sessions: Vec<Named>,
-) -> Result<ImportedCounts, Failure> {
+) -> Result<ImportedCounts> {
     let importing = written.importing;
     let names = sessions.iter_mut().map(|named| &mut named.name);
     importing.rename(address, names.collect())?;
@@ -339,7 +339,7 @@ fn import_log(
     store: &Store,
     written: &mut Written<'_>,
     sessions: &mut [Named],
-) -> Result<LogImport, Failure> {
+) -> Result<LogImport> {
     let source = sessions.first().and_then(|named| written.source(named));
     let (mut read, mut marks) = (Vec::new(), Vec::new());
     for named in sessions {
@@ -363,11 +363,7 @@ fn import_log(
 
 impl Importing<'_> {
     /// Gives the one session its name, and refuses names that no session can have.
-    fn rename(
-        &self,
-        address: StoreAddress<'_>,
-        mut names: Vec<&mut String>,
-    ) -> Result<(), Failure> {
+    fn rename(&self, address: StoreAddress<'_>, mut names: Vec<&mut String>) -> Result<()> {
         let named = match address.which {
             Which::All => self.args.name.as_deref(),
             _ => Some(new_name(address)?),
@@ -413,7 +409,7 @@ fn import_all(
     opened: &Store,
     written: &mut Written<'_>,
     mut sessions: Vec<Named>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let progress = Progress::bar(sessions.len());
     let mut unread = None;
     let ready = sessions.iter_mut().map_while(|named| {
@@ -456,7 +452,7 @@ fn import_all(
 /// # Errors
 /// All logs have been given up; the exit code is that of the first. Until then the faults of a log are printed, and
 /// the others are followed.
-pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
+pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit> {
     let ImportTarget::Store(address) = importing.target else {
         return Err(Failure::internal("logs are followed into a store"));
     };

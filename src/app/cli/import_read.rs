@@ -15,7 +15,7 @@ use super::words::quoted;
 use crate::app::present::folders::{LogSource, files_of};
 use crate::app::present::followed::{FollowedLogs, begins_as_session};
 use crate::app::present::stores::{Access, StoreAddress, sessions_of, without_passwords};
-use crate::app::present::{Exit, Failure, sessions as opened};
+use crate::app::present::{Exit, Failure, Result, sessions as opened};
 use crate::history::Session;
 use crate::logs::{
     self, Format, ImportOptions, ImportReport, Imported, ImportedSession, KnownNames, LogBytes,
@@ -114,7 +114,7 @@ impl Importing<'_> {
     }
 
     /// The store that sessions go into; one that is missing is made.
-    pub(super) fn store(&self) -> Result<&Store, Failure> {
+    pub(super) fn store(&self) -> Result<&Store> {
         match (self.opened.get(), self.target) {
             (Some(store), _) => Ok(store),
             (None, ImportTarget::Store(address)) => {
@@ -217,7 +217,7 @@ impl ReadSession {
     }
 
     /// The session, for a store.
-    pub(super) fn session(&self) -> Result<Arc<Session>, Failure> {
+    pub(super) fn session(&self) -> Result<Arc<Session>> {
         match self {
             Self::Session(session) => Ok(Arc::clone(session)),
             Self::Stored(store, name) => Ok(store.session(name)?),
@@ -260,7 +260,7 @@ fn size_of(path: &str) -> usize {
 
 impl Read {
     /// Reads all inputs, files in parallel. Of several failures the first in order is returned.
-    pub(super) fn new(importing: &Importing<'_>) -> Result<Self, Failure> {
+    pub(super) fn new(importing: &Importing<'_>) -> Result<Self> {
         let mut read = Self::default();
         for run in runs(&importing.args.logs) {
             if let Some(address) = StoreAddress::parse(&run[0]) {
@@ -308,7 +308,7 @@ impl Read {
         importing: &Importing<'_>,
         file: &LogSource,
         marks: &LogMarks,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let mut read = Self::default();
         let found = importing.read_source(file, marks)?;
         read.add_file(importing, file.clone(), found, true);
@@ -340,11 +340,7 @@ impl Read {
         self.files.len() - 1
     }
 
-    fn add_files(
-        &mut self,
-        importing: &Importing<'_>,
-        files: Vec<LogSource>,
-    ) -> Result<(), Failure> {
+    fn add_files(&mut self, importing: &Importing<'_>, files: Vec<LogSource>) -> Result<()> {
         let progress = Progress::bar(files.len());
         let marks = importing.marks(&files);
         // It would be read twice for nothing.
@@ -357,7 +353,7 @@ impl Read {
                 bytes = size_of(&file.path).saturating_add(bytes);
                 some.push(file);
             }
-            let found: Vec<Result<ReadFile, Failure>> = some
+            let found: Vec<Result<ReadFile>> = some
                 .par_iter()
                 .map(|file| {
                     let found = importing.read_source(file, &marks);
@@ -498,10 +494,7 @@ impl Written<'_> {
     }
 
     /// The session to be written, and the mark of its log for it. Fails where a file that is read again has become another.
-    pub(super) fn take(
-        &mut self,
-        named: &mut Named,
-    ) -> Result<(ReadSession, Option<String>), Failure> {
+    pub(super) fn take(&mut self, named: &mut Named) -> Result<(ReadSession, Option<String>)> {
         if let Some(snapshots) = named.copied {
             self.counts.sessions += 1;
             self.counts.snapshots += snapshots;
@@ -534,7 +527,7 @@ impl Written<'_> {
 
 impl Importing<'_> {
     /// The files of inputs that are files and directories, to follow them.
-    pub(super) fn files(&self) -> Result<Vec<LogSource>, Failure> {
+    pub(super) fn files(&self) -> Result<Vec<LogSource>> {
         let is_other =
             |word: &&String| *word == input::STDIN || StoreAddress::parse(word).is_some();
         if let Some(word) = self.args.logs.iter().find(is_other) {
@@ -549,8 +542,8 @@ impl Importing<'_> {
     fn logs(
         &self,
         words: &[String],
-        of_directory: impl Fn(&str) -> Result<Vec<LogSource>, Failure>,
-    ) -> Result<Vec<LogSource>, Failure> {
+        of_directory: impl Fn(&str) -> Result<Vec<LogSource>>,
+    ) -> Result<Vec<LogSource>> {
         let mut files = Vec::new();
         for word in words {
             if Path::new(word).is_dir() {
@@ -566,7 +559,7 @@ impl Importing<'_> {
     }
 
     /// Reads a file; one that a mark says is as it was is not read.
-    fn read_source(&self, file: &LogSource, marks: &LogMarks) -> Result<ReadFile, Failure> {
+    fn read_source(&self, file: &LogSource, marks: &LogMarks) -> Result<ReadFile> {
         file.check()?;
         match marks.unchanged(&file.path) {
             Some((mark, names)) => Ok(ReadFile {
@@ -610,7 +603,7 @@ impl Importing<'_> {
         }
     }
 
-    fn read_file(&self, file: &str) -> Result<ReadFile, Failure> {
+    fn read_file(&self, file: &str) -> Result<ReadFile> {
         let (path, limits) = (Path::new(file), self.limits);
         let as_it_is = |session: Session| {
             self.check_redacted(file)?;
@@ -698,7 +691,7 @@ impl Importing<'_> {
     }
 
     /// What a log that is large makes; `None` if it is not, or no JSON Lines.
-    fn import_large(&self, path: &str) -> Result<Option<Imported>, Failure> {
+    fn import_large(&self, path: &str) -> Result<Option<Imported>> {
         // What is not of the named format may be a session, which is read as a whole.
         let directory = match self.target {
             ImportTarget::Store(address) if self.options.format.is_none() => address.directory(),
@@ -732,7 +725,7 @@ impl Importing<'_> {
     }
 
     /// Refuses what would be copied as it is although something is to be taken out.
-    fn check_redacted(&self, input: &str) -> Result<(), Failure> {
+    fn check_redacted(&self, input: &str) -> Result<()> {
         if self.options.redact.is_empty() {
             return Ok(());
         }
@@ -778,11 +771,7 @@ pub(super) struct LogMarks {
 
 impl LogMarks {
     /// The marks in a store of the logs at these paths.
-    pub(super) fn read(
-        store: &Store,
-        paths: &HashSet<&str>,
-        options: Vec<String>,
-    ) -> Result<Self, Failure> {
+    pub(super) fn read(store: &Store, paths: &HashSet<&str>, options: Vec<String>) -> Result<Self> {
         let mut logs: HashMap<String, Vec<(String, String)>> = HashMap::new();
         for session in store.marks(paths)? {
             let of_log = logs.entry(session.source).or_default();

@@ -3,7 +3,7 @@
 use super::command::{Invocation, stream};
 use super::progress::Progress;
 use super::words::{in_quotes, is_selector, quoted};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use crate::logs::file::output;
 use crate::logs::stem;
 use crate::support::diag::{Code, Diagnostic, Error, nearest};
@@ -85,7 +85,7 @@ fn near(path: &Path) -> Option<PathBuf> {
 }
 
 /// Reads a whole file or, for `-`, standard input; gzip is unpacked.
-pub(super) fn read(name: &str, limits: Limits) -> Result<Vec<u8>, Failure> {
+pub(super) fn read(name: &str, limits: Limits) -> Result<Vec<u8>> {
     let bytes = if name == STDIN {
         read_all(io::stdin().lock(), Path::new(STDIN_NAME), limits)
     } else {
@@ -96,11 +96,7 @@ pub(super) fn read(name: &str, limits: Limits) -> Result<Vec<u8>, Failure> {
 
 /// Refuses to write to a file that exists, unless it may be replaced, or that is read (RUNTIME §7). A
 /// new file in a directory that is read would be part of that session the next time.
-pub(super) fn check_output(
-    name: &str,
-    inputs: &[impl AsRef<str>],
-    force: bool,
-) -> Result<(), Failure> {
+pub(super) fn check_output(name: &str, inputs: &[impl AsRef<str>], force: bool) -> Result<()> {
     let path = Path::new(name);
     // Devices and pipes are written to, not replaced.
     if path.exists() && !path.is_file() {
@@ -141,7 +137,7 @@ pub(super) fn check_output(
 pub(super) fn write(
     name: &str,
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     output(Path::new(name), produce).map_err(|error| Failure::output(name, &error))
 }
 
@@ -150,7 +146,7 @@ pub(super) fn put(
     with: &Invocation,
     output: Option<&str>,
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     match output {
         Some(path) => {
             write(path, produce)?;
@@ -167,8 +163,8 @@ pub(super) fn write_each<T, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
     files: &[String],
     inputs: &[impl AsRef<str>],
     force: bool,
-    mut each: impl FnMut(T) -> Result<W, Failure>,
-) -> Result<(), Failure> {
+    mut each: impl FnMut(T) -> Result<W>,
+) -> Result<()> {
     for file in files {
         check_output(file, inputs, force)?;
     }

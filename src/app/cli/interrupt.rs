@@ -7,7 +7,7 @@
 
 use super::command::{is_shown, say};
 use super::options::scaled;
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use crate::support::cancel::Cancel;
 use crate::support::scratch;
 #[cfg(unix)]
@@ -178,7 +178,7 @@ fn keep(info: &PanicHookInfo<'_>) {
 }
 
 /// Runs a command; a panic is a failure of exit code 7. Cancelled work must have been stopped inside.
-pub(super) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
+pub(super) fn caught<T>(run: impl FnOnce() -> T) -> Result<T> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|payload| {
         let said = SAID.lock().ok().and_then(|mut said| said.take());
         let text = payload.downcast_ref::<String>().map(String::as_str);

@@ -10,7 +10,7 @@ use super::words::quoted;
 use crate::app::present::folders::{LogSource, newest_logs};
 use crate::app::present::known::{KnownLogs, KnownSession};
 use crate::app::present::stores::{Access, StoreAddress, none_of, session_json, without_passwords};
-use crate::app::present::{Exit, Failure, sessions as opened};
+use crate::app::present::{Exit, Failure, Result, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
 use crate::store::{ListedInfo, SessionInfo};
@@ -58,7 +58,7 @@ pub(super) struct ListArgs {
 }
 
 impl RunCommand for ListArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         if self.verbose {
             let mut out = String::new();
             self.sessions.each(with, |opened| {
@@ -126,7 +126,7 @@ impl ListArgs {
         address: StoreAddress<'_>,
         with: &Invocation,
         listed: &mut Vec<Value>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         if !address.is_several() {
             address.one()?;
         }
@@ -166,7 +166,7 @@ impl ListArgs {
 const RECENT: usize = 10;
 
 /// The newest sessions of the agents of this machine, with what they used.
-fn recent(files: &[LogSource], with: &Invocation) -> Result<Exit, Failure> {
+fn recent(files: &[LogSource], with: &Invocation) -> Result<Exit> {
     let most = with.order.most.unwrap_or(RECENT);
     let mut logs = KnownLogs::new(with.limits);
     let mut known = Vec::new();
@@ -231,7 +231,7 @@ fn table(listed: &[Value]) -> TextTable {
 }
 
 /// A session, and the nodes of one of its snapshots, in numbers: as JSON, and as text.
-fn described(opened: &Opened, at: Option<&str>) -> Result<(Value, String), Failure> {
+fn described(opened: &Opened, at: Option<&str>) -> Result<(Value, String)> {
     let session = &opened.session;
     let snapshot = opened::at(session, at)?;
     session.moment().fetch_all()?;

@@ -38,7 +38,7 @@ mod write;
 pub use crate::app::measure::allocations::CountingAllocator;
 pub use crate::app::present::Exit;
 
-use crate::app::present::Failure;
+use crate::app::present::{Failure, Result};
 use crate::tree::Limits;
 use clap::error::ErrorKind;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -164,7 +164,7 @@ struct ManArgs {
 }
 
 impl RunCommand for ManArgs {
-    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, _: &Invocation) -> Result<Exit> {
         let mut program = program();
         // Adds the options that all commands have, and the full names.
         program.build();
@@ -245,7 +245,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-fn run_as(command: &dyn RunCommand, with: &Invocation) -> Result<Exit, Failure> {
+fn run_as(command: &dyn RunCommand, with: &Invocation) -> Result<Exit> {
     let known = command.formats();
     if let Some(format) = with.format.filter(|format| !known.contains(format)) {
         let known: Vec<String> = known.iter().map(|format| format.name()).collect();

@@ -11,7 +11,7 @@ use super::sessions::{
 };
 use super::typed::retyped;
 use super::words::{exists, is_file, split_operands};
-use crate::app::present::{Exit, Failure, answer, counted, printable};
+use crate::app::present::{Exit, Failure, Result, answer, counted, printable};
 use crate::engine::{Engine, Log, LogEntry};
 use crate::history::Session;
 use crate::inspect::{
@@ -45,7 +45,7 @@ pub(super) fn append<T: Serialize>(
     lines: &[T],
     text: impl FnOnce() -> String,
     out: &mut String,
-) -> Result<(), Failure> {
+) -> Result<()> {
     if !with.is_json() {
         opened.title(with.paint(), out);
         out.push_str(&text());
@@ -65,7 +65,7 @@ fn reports<R: Report>(
     options: &ReportOptions,
     with: &Invocation,
     mut visit: impl FnMut(&Opened, &R),
-) -> Result<(String, usize), Failure> {
+) -> Result<(String, usize)> {
     let engine = Engine::new();
     let mut out = String::new();
     let count = sessions.each_that_has(with, |opened| {
@@ -81,7 +81,7 @@ fn report<R: Report>(
     sessions: &SessionsArgs,
     options: &ReportOptions,
     with: &Invocation,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     with.show(&reports::<R>(sessions, options, with, |_, _| ())?.0, true)
 }
 
@@ -116,7 +116,7 @@ pub(super) struct TokensArgs {
 }
 
 impl RunCommand for TokensArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let default = if self.unused {
             Part::all()
         } else {
@@ -183,7 +183,7 @@ pub(super) struct StepsArgs {
 }
 
 impl RunCommand for StepsArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let (sessions, part) = self.inspected.split(None, Part::default(), with)?;
         if (self.changes || self.follow) && self.inspected.has_time()? {
             let option = if self.changes {
@@ -218,11 +218,7 @@ struct PrintedSteps {
     titles: String,
 }
 
-fn follow_steps(
-    words: &[String],
-    options: &ReportOptions,
-    with: &Invocation,
-) -> Result<Exit, Failure> {
+fn follow_steps(words: &[String], options: &ReportOptions, with: &Invocation) -> Result<Exit> {
     let engine = Engine::new();
     let mut all: HashMap<String, PrintedSteps> = HashMap::new();
     let mut named = String::new();
@@ -354,7 +350,7 @@ pub(super) struct PrefixArgs {
 }
 
 impl RunCommand for PrefixArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let (sessions, part) = self.inspected.split(None, Part::default(), with)?;
         let options = ReportOptions::new(part)
             .tokenizer(self.tokenizer.tokenizer)
@@ -395,7 +391,7 @@ impl RunCommand for ShowArgs {
         &[PrintAs::Text, PrintAs::Markdown, PrintAs::Json]
     }
 
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let engine = Engine::new();
         let (sessions, part) = self.inspected.split(None, Part::default(), with)?;
         let options = ReportOptions::new(part)
@@ -448,7 +444,7 @@ pub(super) struct UsageCommand {
 }
 
 impl RunCommand for UsageCommand {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let mut usage = Usage::new(self.by, self.prices.table()?);
         let add = |opened: &Opened| {
             let added = usage.add(&opened.name, &opened.session);
@@ -480,7 +476,7 @@ pub(super) struct TopArgs {
 }
 
 impl RunCommand for TopArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let (given, part) = self.time.split(&self.sessions.sessions, Part::default())?;
         let all = [".cb".to_owned()];
         let (names, selectors) = match &given[..] {
@@ -530,7 +526,7 @@ pub(super) struct AssertArgs {
 }
 
 impl RunCommand for AssertArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let bytes = input::read(&self.file, with.limits)?;
         let conditions = Condition::parse_file(&String::from_utf8_lossy(&bytes))?;
         let options = ReportOptions::default()
@@ -578,12 +574,8 @@ pub(super) struct GrepArgs {
     #[arg(short, long)]
     ignore_case: bool,
     /// Several patterns, one each; with them, the arguments are sessions.
-    #[arg(
-        short = 'e',
-        long = "regexp",
-        value_name = "PATTERN",
-        allow_hyphen_values = true
-    )]
+    #[arg(short = 'e', long = "regexp", value_name = "PATTERN")]
+    #[arg(allow_hyphen_values = true)]
     patterns: Vec<String>,
     /// A pattern is a text, not a regular expression.
     #[arg(short = 'F', long)]
@@ -624,7 +616,7 @@ impl GrepArgs {
     }
 
     /// One regular expression for what is searched for.
-    fn pattern(&self) -> Result<String, Failure> {
+    fn pattern(&self) -> Result<String> {
         let first = self.pattern.iter().filter(|_| self.patterns.is_empty());
         let all: Vec<&String> = first.chain(&self.patterns).collect();
         let others = &self.inspected.sessions.sessions;
@@ -659,7 +651,7 @@ impl GrepArgs {
 }
 
 impl RunCommand for GrepArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         // An invalid pattern is reported before anything is read.
         let search = Search::new(&self.pattern()?, self.ignore_case)?
             .around(

@@ -8,7 +8,7 @@ use super::words::split_operands;
 use super::{input, output, sessions};
 use crate::app::present::answer::FittedAnswer;
 use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use crate::engine::{Answer, Prepared, Watch};
 use crate::history::{History, Session};
 use crate::store::{SessionAnswer, SessionIds, SqlRow, Store, StoreSelection};
@@ -90,7 +90,7 @@ impl RunCommand for SelectArgs {
         ]
     }
 
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let how = How {
             engine: self.edition.engine(),
             options: self.range.options(),
@@ -117,7 +117,7 @@ impl RunCommand for SelectArgs {
 
 impl SelectArgs {
     /// The sessions and the selectors.
-    fn split(&self) -> Result<(&[String], Vec<String>), Failure> {
+    fn split(&self) -> Result<(&[String], Vec<String>)> {
         let (names, selectors) = split_operands("select", &self.inputs, &self.selectors)?;
         let limited = |selector: &String| match self.number {
             Some(most) => format!("{selector} @limit={most}"),
@@ -127,14 +127,14 @@ impl SelectArgs {
     }
 
     /// The sessions, and the selectors, which are refused before anything is read.
-    fn prepared(&self, how: &How) -> Result<(&[String], Vec<Prepared>), Failure> {
+    fn prepared(&self, how: &How) -> Result<(&[String], Vec<Prepared>)> {
         let (names, selectors) = self.split()?;
         let prepared = selectors.iter().map(|one| how.engine.prepare(one));
         Ok((names, prepared.collect::<Result<_, _>>()?))
     }
 
     /// Has the database of a store answer the selector. JSON has one object a row.
-    fn run_sql(&self, how: &How) -> Result<Exit, Failure> {
+    fn run_sql(&self, how: &How) -> Result<Exit> {
         let (names, selectors) = self.split()?;
         let ([name], [selector]) = (names, &selectors[..]) else {
             return Err(
@@ -211,7 +211,7 @@ impl SelectArgs {
         Ok(Exit::of_empty(found == 0 && self.fail_if_empty))
     }
 
-    fn run_sessions(&self, how: &How) -> Result<Exit, Failure> {
+    fn run_sessions(&self, how: &How) -> Result<Exit> {
         let (names, prepared) = self.prepared(how)?;
         for each in &prepared {
             each.ready()?;
@@ -261,7 +261,7 @@ impl SelectArgs {
     }
 
     /// Prints the matches, and then the new matches of each snapshot that comes.
-    fn run_follow(&self, how: &How) -> Result<Exit, Failure> {
+    fn run_follow(&self, how: &How) -> Result<Exit> {
         let (names, prepared) = self.prepared(how)?;
         let none = Arc::new(Session::new(History::default()));
         for each in &prepared {
@@ -290,7 +290,7 @@ impl SelectArgs {
         )
     }
 
-    fn run_file(&self, file: &str, how: &How) -> Result<Exit, Failure> {
+    fn run_file(&self, file: &str, how: &How) -> Result<Exit> {
         if self.inputs.len() > 1 {
             return Err(
                 Failure::usage("--file takes one session and no other selector")
@@ -348,7 +348,7 @@ struct FollowedAnswers {
 }
 
 impl FollowedAnswers {
-    fn new(prepared: &[Prepared]) -> Result<Self, Failure> {
+    fn new(prepared: &[Prepared]) -> Result<Self> {
         let session = Arc::new(Session::new(History::default()));
         let watches = prepared.iter().map(|each| each.watch(&session));
         Ok(Self {
@@ -360,7 +360,7 @@ impl FollowedAnswers {
     }
 
     /// Prints what has come in each snapshot since the last call; at the first what is in the newest.
-    fn grow(&mut self, opened: &Opened, how: &How) -> Result<(), Failure> {
+    fn grow(&mut self, opened: &Opened, how: &How) -> Result<()> {
         let whole = opened.session.history();
         whole.fetch_cycles()?;
         let newest = whole.cycles().next_back();
@@ -380,7 +380,7 @@ impl FollowedAnswers {
         self.print(opened, how)
     }
 
-    fn print(&mut self, opened: &Opened, how: &How) -> Result<(), Failure> {
+    fn print(&mut self, opened: &Opened, how: &How) -> Result<()> {
         let several = self.prepared.len() > 1;
         let mut out = String::new();
         for (watch, prepared) in self.watches.iter_mut().zip(&self.prepared) {
@@ -447,11 +447,7 @@ impl Answers<'_> {
     }
 
     /// Runs the selectors on the sessions of a store, and prints while others are queried.
-    fn add_store(
-        &mut self,
-        address: StoreAddress<'_>,
-        prepared: &[Prepared],
-    ) -> Result<(), Failure> {
+    fn add_store(&mut self, address: StoreAddress<'_>, prepared: &[Prepared]) -> Result<()> {
         let store = sessions::open_store(address.store, Access::Read)?;
         let glob = address.glob();
         let mut streams = Vec::new();
@@ -505,7 +501,7 @@ impl Answers<'_> {
         &self,
         asked: StoreSelection<'s>,
         prepared: &Prepared,
-    ) -> Result<StoredAnswers<'s>, Failure> {
+    ) -> Result<StoredAnswers<'s>> {
         let (select, how) = (self.select, self.how);
         let only_ids = matches!(how.format, PrintAs::Ids | PrintAs::Json);
         // A range of differences has another form, and a warning comes with an answer.
@@ -535,7 +531,7 @@ impl Answers<'_> {
         answer: StoredAnswer,
         prepared: &Prepared,
         labels: AnswerLabels<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         match answer {
             StoredAnswer::Whole(found) => {
                 return self.add(name, &found.answer, None, prepared, labels);
@@ -572,7 +568,7 @@ impl Answers<'_> {
         store: &Store,
         address: StoreAddress<'_>,
         prepared: &[Prepared],
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let asked = store.count(address.glob())?;
         self.sessions += asked;
         if asked == 0 {
@@ -602,7 +598,7 @@ impl Answers<'_> {
         session: Option<&Session>,
         prepared: &Prepared,
         labels: AnswerLabels<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let (select, how) = (self.select, self.how);
         let found = FittedAnswer::new(answer, how.budget.as_ref())?;
         let count = found.count();
@@ -630,7 +626,7 @@ impl Answers<'_> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Exit, Failure> {
+    fn finish(self) -> Result<Exit> {
         if self.found == 0 {
             say(self.empty.as_deref().unwrap_or_default());
             // Of none it was said that there are none.

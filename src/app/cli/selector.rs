@@ -6,7 +6,7 @@ use super::output::escaped;
 use super::sessions;
 use super::words::{check_selectors, split_operands};
 use crate::app::present::stores::{Access, StoreAddress, none_of};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use crate::engine::ExplainOptions;
 use crate::query::sql::{Dialect, Options};
 use crate::store::parquet_views;
@@ -37,7 +37,7 @@ pub(super) struct ExplainArgs {
 }
 
 impl RunCommand for ExplainArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let engine = self.edition.engine();
         let (session, selector) = match &self.inputs[..] {
             [selector] => {
@@ -136,7 +136,7 @@ pub(super) struct SqlArgs {
 }
 
 impl RunCommand for SqlArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         if let Some(directory) = &self.views {
             if !self.dialect.is_parquet() {
                 return Err(Failure::value(format!(
@@ -195,7 +195,7 @@ pub(super) struct FmtArgs {
 }
 
 impl RunCommand for FmtArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         check_selectors("fmt", &self.selectors)?;
         let engine = self.edition.engine();
         let mut text = String::new();

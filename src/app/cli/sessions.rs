@@ -11,7 +11,7 @@ use crate::app::present::followed::FollowedLogs;
 use crate::app::present::known::KnownLogs;
 use crate::app::present::sessions::FileContents;
 use crate::app::present::stores::{self, Access, StoreAddress, none_of, without_passwords};
-use crate::app::present::{Exit, Failure, counted, printable, sessions as opened};
+use crate::app::present::{Exit, Failure, Result, counted, printable, sessions as opened};
 use crate::engine::{Context, ContextBuilder, Engine};
 use crate::history::Session;
 use crate::index::Snapshot;
@@ -32,7 +32,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Once};
 
 /// How the file of a session ends; `None` of anything but a file of lines. Reads it again.
-pub(super) fn ending_of_session(name: &str) -> Result<Option<Ending>, Failure> {
+pub(super) fn ending_of_session(name: &str) -> Result<Option<Ending>> {
     let path = Path::new(name);
     if StoreAddress::parse(name).is_some() || !path.is_file() || !is_lines_by_name(path) {
         return Ok(None);
@@ -52,7 +52,7 @@ pub(super) fn ending_text(ending: Ending) -> &'static str {
 
 /// Opens a session: a file, a directory, a session of a store, or standard input for `-`. A log of one
 /// session is imported in memory. Says what is odd about it.
-pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> {
+pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>> {
     if let Some(files) = files_of(name, limits)? {
         let files: Vec<PathBuf> = files.into_iter().map(|file| file.path.into()).collect();
         return Err(Failure::several(Path::new(name), &files));
@@ -65,7 +65,7 @@ pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> 
 }
 
 /// Opens a session that was opened before, by its name, and says nothing.
-pub(super) fn open_again(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> {
+pub(super) fn open_again(name: &str, limits: Limits) -> Result<Arc<Session>> {
     read(name, limits, None)?.only(name)
 }
 
@@ -75,7 +75,7 @@ pub(super) fn open_at(
     name: &str,
     address: Option<&str>,
     limits: Limits,
-) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
+) -> Result<(Arc<Session>, Arc<Snapshot>)> {
     let session = open(name, limits)?;
     let snapshot = opened::at(&session, address)?;
     Ok((session, snapshot))
@@ -92,17 +92,13 @@ pub(super) fn note_reconstructed(is_reconstructed: bool) {
 }
 
 /// Opens a store.
-pub(super) fn open_store(name: &str, access: Access) -> Result<Store, Failure> {
+pub(super) fn open_store(name: &str, access: Access) -> Result<Store> {
     stores::open(name, access)
         .map_err(|failure| input::explain_missing(failure, stores::path(name).unwrap_or(name)))
 }
 
 /// A context that goes on with a copy of a session, from a file or a store, and that writes neither.
-pub(super) fn resume(
-    name: &str,
-    limits: Limits,
-    builder: ContextBuilder,
-) -> Result<Context, Failure> {
+pub(super) fn resume(name: &str, limits: Limits, builder: ContextBuilder) -> Result<Context> {
     match StoreAddress::parse(name) {
         Some(address) => {
             let session = address.one()?;
@@ -124,7 +120,7 @@ struct ReadSessions {
 }
 
 impl ReadSessions {
-    fn new(contents: FileContents) -> Result<Self, Failure> {
+    fn new(contents: FileContents) -> Result<Self> {
         let mut read = Self::default();
         match contents {
             FileContents::Session(session) => return Ok(Self::one(Arc::new(session))),
@@ -141,7 +137,7 @@ impl ReadSessions {
     }
 
     /// The session, where there is one.
-    fn only(mut self, name: &str) -> Result<Arc<Session>, Failure> {
+    fn only(mut self, name: &str) -> Result<Arc<Session>> {
         match (self.sessions.pop(), self.sessions.len()) {
             (Some(session), 0) => Ok(session),
             (_, others) => Err(opened::expected_one(Path::new(name), others + 1)),
@@ -157,7 +153,7 @@ impl ReadSessions {
     }
 
     /// The sessions of a store in a folder; `None` if the file is not one.
-    fn of_store(path: &str) -> Result<Option<Self>, Failure> {
+    fn of_store(path: &str) -> Result<Option<Self>> {
         let store = StoreAddress::parse(path).map(|_| stores::open(path, Access::Read));
         let Some(Ok(store)) = store else {
             return Ok(None);
@@ -174,11 +170,7 @@ impl ReadSessions {
 }
 
 /// Reads what a word means: a log is imported in memory.
-fn read(
-    name: &str,
-    limits: Limits,
-    followed: Option<&FollowedLogs>,
-) -> Result<ReadSessions, Failure> {
+fn read(name: &str, limits: Limits, followed: Option<&FollowedLogs>) -> Result<ReadSessions> {
     if let Some(address) = StoreAddress::parse(name) {
         let store = open_store(address.store, Access::Read)?;
         return Ok(ReadSessions::one(store.session(address.one()?)?));
@@ -214,7 +206,7 @@ pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
 }
 
 /// Opens the sessions that words mean, and keeps them all.
-pub(super) fn open_words(words: &[String], with: &Invocation) -> Result<Vec<Opened>, Failure> {
+pub(super) fn open_words(words: &[String], with: &Invocation) -> Result<Vec<Opened>> {
     let mut all = Vec::new();
     SessionsArgs::default().each_of(words, None, with, |opened| {
         all.push(opened.clone());
@@ -256,7 +248,7 @@ impl Opening {
     }
 
     /// What the words mean, none of which is a store: of a folder its files, unless it is one session.
-    fn sources(&mut self, words: &[String]) -> Result<Vec<LogSource>, Failure> {
+    fn sources(&mut self, words: &[String]) -> Result<Vec<LogSource>> {
         if words.iter().filter(|word| *word == input::STDIN).count() > 1 {
             return Err(Failure::usage("standard input can be read once only")
                 .with_help("give `-` once, and the other sessions as files"));
@@ -275,7 +267,7 @@ impl Opening {
     }
 
     /// Opens some in parallel, and says what is odd about them. Of several failures the first in order is returned.
-    fn open(&mut self, sources: &[LogSource]) -> Result<Vec<Opened>, Failure> {
+    fn open(&mut self, sources: &[LogSource]) -> Result<Vec<Opened>> {
         let limits = self.limits;
         let progress = match sources {
             [one] if !one.is_listed => Progress::spinner(format!("reading {}", one.path)),
@@ -303,7 +295,7 @@ impl Opening {
             progress.step();
             read
         });
-        let read: Vec<Result<Result<ReadSessions, Failure>, Failure>> = read.collect();
+        let read: Vec<Result<Result<ReadSessions>>> = read.collect();
         drop(progress);
         let several = |read: &ReadSessions| read.sessions.len() > 1;
         self.several |= read.iter().flatten().flatten().any(several);
@@ -354,7 +346,7 @@ impl Opening {
     }
 
     /// Opens a file that may have been opened before. Its remarks are made once.
-    fn open_again(&mut self, source: &LogSource) -> Result<Vec<Opened>, Failure> {
+    fn open_again(&mut self, source: &LogSource) -> Result<Vec<Opened>> {
         self.taken.clear();
         let found = self.open(std::slice::from_ref(source))?;
         match self.failure.take() {
@@ -367,8 +359,8 @@ impl Opening {
     fn each(
         &mut self,
         sources: &[LogSource],
-        visit: &mut impl FnMut(&Opened) -> Result<(), Failure>,
-    ) -> Result<usize, Failure> {
+        visit: &mut impl FnMut(&Opened) -> Result<()>,
+    ) -> Result<usize> {
         for sources in sources.chunks(TOGETHER) {
             for opened in self.open(sources)? {
                 visit(&opened)?;
@@ -379,7 +371,7 @@ impl Opening {
     }
 
     /// Says which files were left out; if none could be read, that is a failure.
-    fn finish(&mut self) -> Result<(), Failure> {
+    fn finish(&mut self) -> Result<()> {
         match (self.failure.take(), self.left_out.len()) {
             (Some(failure), 1) if self.opened == 0 => return Err(failure),
             (Some(failure), count) if self.opened == 0 => {
@@ -419,8 +411,8 @@ enum Followed<'w> {
 pub(super) fn follow(
     words: &[String],
     with: &Invocation,
-    mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
-) -> Result<Exit, Failure> {
+    mut visit: impl FnMut(&Opened) -> Result<()>,
+) -> Result<Exit> {
     let mut opening = Opening::new(with.limits, words.len() > 1);
     opening.followed = Some(FollowedLogs::default());
     let mut all = Vec::with_capacity(words.len());
@@ -473,8 +465,8 @@ fn follow_store(
     store: &Store,
     open: &mut HashMap<String, Arc<Session>>,
     several: bool,
-    visit: &mut impl FnMut(&Opened) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    visit: &mut impl FnMut(&Opened) -> Result<()>,
+) -> Result<()> {
     let names = if address.is_several() {
         store.names(address.glob())?
     } else {
@@ -499,7 +491,7 @@ const TOGETHER: usize = 32;
 
 /// The sessions that are named; where none is, the newest log of one session whose project is the current directory,
 /// else the newest of all. A note says which.
-pub(super) fn or_newest(names: &[String], limits: Limits) -> Result<Vec<String>, Failure> {
+pub(super) fn or_newest(names: &[String], limits: Limits) -> Result<Vec<String>> {
     if !names.is_empty() {
         return Ok(names.to_vec());
     }
@@ -541,7 +533,7 @@ pub(super) fn or_newest(names: &[String], limits: Limits) -> Result<Vec<String>,
 }
 
 /// The session of a command that takes one.
-pub(super) fn one_or_newest(name: Option<&String>, limits: Limits) -> Result<String, Failure> {
+pub(super) fn one_or_newest(name: Option<&String>, limits: Limits) -> Result<String> {
     let names = or_newest(name.map_or(&[], std::slice::from_ref), limits)?;
     Ok(names.concat())
 }
@@ -584,7 +576,7 @@ pub(super) struct InspectedArgs {
 
 impl InspectedArgs {
     /// Whether an address or a range is given.
-    pub(super) fn has_time(&self) -> Result<bool, Failure> {
+    pub(super) fn has_time(&self) -> Result<bool> {
         let given = self.time.at.as_ref().or(self.time.over.as_ref());
         Ok(take_time(&self.sessions.sessions, given)?.1.is_some())
     }
@@ -596,7 +588,7 @@ impl InspectedArgs {
         first: Option<&String>,
         default: Part,
         with: &Invocation,
-    ) -> Result<(SessionsArgs, Part), Failure> {
+    ) -> Result<(SessionsArgs, Part)> {
         let words: Vec<String> = first
             .into_iter()
             .chain(&self.sessions.sessions)
@@ -620,8 +612,7 @@ impl InspectedArgs {
 
 /// Says which sessions of a store, whose name matches a pattern, need to be opened, in byte order of
 /// their names; `None` for all.
-pub(super) type SessionsToOpen<'a> =
-    &'a dyn Fn(&Store, &str) -> Result<Option<Vec<String>>, Failure>;
+pub(super) type SessionsToOpen<'a> = &'a dyn Fn(&Store, &str) -> Result<Option<Vec<String>>>;
 
 /// Which snapshots of a session.
 #[derive(Args, Debug)]
@@ -638,11 +629,7 @@ pub(super) struct TimeArgs {
 
 impl TimeArgs {
     /// The sessions among words, and the snapshots that a word or an option names; `default` without both.
-    pub(super) fn split(
-        &self,
-        words: &[String],
-        default: Part,
-    ) -> Result<(Vec<String>, Part), Failure> {
+    pub(super) fn split(&self, words: &[String], default: Part) -> Result<(Vec<String>, Part)> {
         let (names, typed) = take_time(words, self.at.as_ref().or(self.over.as_ref()))?;
         let part = typed.map_or(default.clone(), |typed| {
             let time = typed::time(&typed).unwrap_or_else(|| typed.clone());
@@ -670,17 +657,14 @@ pub(super) struct SnapshotArgs {
 }
 
 impl SnapshotArgs {
-    pub(super) fn open(&self, limits: Limits) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
+    pub(super) fn open(&self, limits: Limits) -> Result<(Arc<Session>, Arc<Snapshot>)> {
         let (session, at) = self.session(limits)?;
         let snapshot = opened::at(&session, at.as_deref())?;
         Ok((session, snapshot))
     }
 
     /// The session, which may be without snapshots, and the address.
-    pub(super) fn session(
-        &self,
-        limits: Limits,
-    ) -> Result<(Arc<Session>, Option<String>), Failure> {
+    pub(super) fn session(&self, limits: Limits) -> Result<(Arc<Session>, Option<String>)> {
         let (names, at) = take_time(&self.words, self.at.as_ref())?;
         match &or_newest(&names, limits)?[..] {
             [name] => Ok((open(name, limits)?, at)),
@@ -705,7 +689,7 @@ pub(super) struct PriceArgs {
 }
 
 impl PriceArgs {
-    pub(super) fn table(&self) -> Result<Prices, Failure> {
+    pub(super) fn table(&self) -> Result<Prices> {
         let prices = match &self.prices {
             None => Prices::default(),
             Some(file) => {
@@ -752,11 +736,7 @@ impl Opened {
         }
     }
 
-    pub(super) fn report<R: Report>(
-        &self,
-        engine: &Engine,
-        options: &ReportOptions,
-    ) -> Result<R, Failure> {
+    pub(super) fn report<R: Report>(&self, engine: &Engine, options: &ReportOptions) -> Result<R> {
         let report = R::new(engine, &self.session, options).map_err(|error| self.failure(error))?;
         note_reconstructed(report.is_reconstructed());
         Ok(report)
@@ -775,8 +755,8 @@ impl SessionsArgs {
     pub(super) fn each(
         &self,
         with: &Invocation,
-        visit: impl FnMut(&Opened) -> Result<(), Failure>,
-    ) -> Result<usize, Failure> {
+        visit: impl FnMut(&Opened) -> Result<()>,
+    ) -> Result<usize> {
         let names = or_newest(&self.sessions, with.limits)?;
         self.each_of(&names, None, with, visit)
     }
@@ -786,8 +766,8 @@ impl SessionsArgs {
     pub(super) fn each_that_has(
         &self,
         with: &Invocation,
-        mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
-    ) -> Result<usize, Failure> {
+        mut visit: impl FnMut(&Opened) -> Result<()>,
+    ) -> Result<usize> {
         let (mut left_out, mut first) = (0, None);
         let count = self.each(with, |opened| match visit(opened) {
             Err(failure) if opened.several && failure.is_no_snapshot() => {
@@ -817,8 +797,8 @@ impl SessionsArgs {
         words: &[String],
         to_open: Option<SessionsToOpen<'_>>,
         with: &Invocation,
-        mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
-    ) -> Result<usize, Failure> {
+        mut visit: impl FnMut(&Opened) -> Result<()>,
+    ) -> Result<usize> {
         let mut count = 0;
         let mut several = words.len() > 1;
         for run in runs(words) {
@@ -848,8 +828,8 @@ impl SessionsArgs {
         &self,
         to_open: Option<SessionsToOpen<'_>>,
         with: &Invocation,
-        mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
-    ) -> Result<usize, Failure> {
+        mut visit: impl FnMut(&Opened) -> Result<()>,
+    ) -> Result<usize> {
         if !self.sessions.is_empty() {
             return self.each_of(&self.sessions, to_open, with, visit);
         }
@@ -866,8 +846,8 @@ impl SessionsArgs {
         address: StoreAddress<'_>,
         several: bool,
         to_open: Option<SessionsToOpen<'_>>,
-        visit: &mut impl FnMut(&Opened) -> Result<(), Failure>,
-    ) -> Result<usize, Failure> {
+        visit: &mut impl FnMut(&Opened) -> Result<()>,
+    ) -> Result<usize> {
         let store = open_store(address.store, Access::Read)?;
         let to_open = match to_open {
             // An index is of the whole store: asking it can cost more than reading one session.
@@ -909,7 +889,7 @@ impl SessionsArgs {
         store: &Store,
         address: StoreAddress<'_>,
         most: usize,
-    ) -> Result<Vec<ListedInfo>, Failure> {
+    ) -> Result<Vec<ListedInfo>> {
         let most = if self.is_all() { most } else { usize::MAX };
         let mut found = store.page(address.glob(), "", most)?;
         let all = found.len();

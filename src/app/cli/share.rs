@@ -7,7 +7,7 @@ use super::sessions::PriceArgs;
 use super::{input, sessions};
 use crate::app::present::folders::LogSource;
 use crate::app::present::stores::StoreAddress;
-use crate::app::present::{Exit, Failure, answer, counted};
+use crate::app::present::{Exit, Failure, Result, answer, counted};
 use crate::history::Session;
 use crate::inspect::share::{Receipt, ReceiptStep, Redactor, page, receipt};
 use crate::inspect::{Counts, Tokenizer};
@@ -52,7 +52,7 @@ pub(super) struct ShareArgs {
 }
 
 impl RunCommand for ShareArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let named = format!(
             "{}.html",
             LogSource::new(&self.own_name()).stem.replace('/', "-")

@@ -9,7 +9,7 @@ use super::sessions::{first_of_day, open_store};
 use super::words::{is_selector, quoted};
 use super::write::{Wait, new_name, print_ids};
 use crate::app::present::stores::{Access, StoreAddress, Which, none_of, path};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use crate::engine::Answer;
 use crate::store::{Pruned, Retention, Store};
 use crate::support::diag::Code;
@@ -101,7 +101,7 @@ enum StoreCommand {
 }
 
 impl RunCommand for StoreArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         match &self.command {
             StoreCommand::Rename {
                 session,
@@ -124,7 +124,7 @@ impl RunCommand for StoreArgs {
 }
 
 /// The address that a word must be.
-fn address<'a>(command: &str, word: &'a str) -> Result<StoreAddress<'a>, Failure> {
+fn address<'a>(command: &str, word: &'a str) -> Result<StoreAddress<'a>> {
     StoreAddress::parse(word).ok_or_else(|| {
         Failure::usage(format!(
             "`store {command}` takes a store, and `{word}` is none"
@@ -134,7 +134,7 @@ fn address<'a>(command: &str, word: &'a str) -> Result<StoreAddress<'a>, Failure
 }
 
 /// A store, or those sessions of it that match.
-fn several<'a>(command: &str, word: &'a str) -> Result<StoreAddress<'a>, Failure> {
+fn several<'a>(command: &str, word: &'a str) -> Result<StoreAddress<'a>> {
     let address = address(command, word)?;
     if address.which == Which::One("") {
         address.one()?;
@@ -142,7 +142,7 @@ fn several<'a>(command: &str, word: &'a str) -> Result<StoreAddress<'a>, Failure
     Ok(address)
 }
 
-fn whole<'a>(command: &str, word: &'a str) -> Result<&'a str, Failure> {
+fn whole<'a>(command: &str, word: &'a str) -> Result<&'a str> {
     let address = address(command, word)?;
     if address.which == Which::All {
         return Ok(address.store);
@@ -151,12 +151,12 @@ fn whole<'a>(command: &str, word: &'a str) -> Result<&'a str, Failure> {
     Err(Failure::usage(format!("`store {command}` takes a whole store")).with_help(help))
 }
 
-fn one<'a>(command: &str, word: &'a str) -> Result<(&'a str, &'a str), Failure> {
+fn one<'a>(command: &str, word: &'a str) -> Result<(&'a str, &'a str)> {
     let address = address(command, word)?;
     Ok((address.store, address.one()?))
 }
 
-fn rename(session: &str, name: &str, wait: Wait, with: &Invocation) -> Result<Exit, Failure> {
+fn rename(session: &str, name: &str, wait: Wait, with: &Invocation) -> Result<Exit> {
     let (store, from) = one("rename", session)?;
     let whole = format!("{store}#{name}");
     let to = match StoreAddress::parse(name) {
@@ -175,7 +175,7 @@ fn rename(session: &str, name: &str, wait: Wait, with: &Invocation) -> Result<Ex
     with.done(&json!({"session": format!("{store}#{to}")}))
 }
 
-fn delete(session: &str, yes: bool, wait: Wait, with: &Invocation) -> Result<Exit, Failure> {
+fn delete(session: &str, yes: bool, wait: Wait, with: &Invocation) -> Result<Exit> {
     let (store, name) = one("delete", session)?;
     if yes {
         let store = open_store(store, Access::Write)?;
@@ -211,7 +211,7 @@ fn note_held(store: &Store) {
 }
 
 /// The file that a command writes, which may not exist.
-fn new_file(output: &str) -> Result<&str, Failure> {
+fn new_file(output: &str) -> Result<&str> {
     let Some(file) = path(output) else {
         return Err(Failure::usage("a copy is a file").with_help("-o backup.db"));
     };
@@ -222,13 +222,13 @@ fn new_file(output: &str) -> Result<&str, Failure> {
     Ok(file)
 }
 
-fn backup(store: &str, output: &str, with: &Invocation) -> Result<Exit, Failure> {
+fn backup(store: &str, output: &str, with: &Invocation) -> Result<Exit> {
     let store = whole("backup", store)?;
     open_store(store, Access::Read)?.backup(new_file(output)?)?;
     with.done(&json!({"file": output}))
 }
 
-fn salvage(store: &str, output: &str, with: &Invocation) -> Result<Exit, Failure> {
+fn salvage(store: &str, output: &str, with: &Invocation) -> Result<Exit> {
     let store = whole("salvage", store)?;
     let salvaged = open_store(store, Access::Damaged)?.salvage(new_file(output)?)?;
     let left = salvaged.left.iter();
@@ -249,7 +249,7 @@ fn salvage(store: &str, output: &str, with: &Invocation) -> Result<Exit, Failure
     })
 }
 
-fn index(name: &str, drop: bool, with: &Invocation) -> Result<Exit, Failure> {
+fn index(name: &str, drop: bool, with: &Invocation) -> Result<Exit> {
     let store = open_store(whole("index", name)?, Access::Write)?;
     if drop {
         let dropped = store.drop_text_index()?;
@@ -298,7 +298,7 @@ struct Erase {
 }
 
 impl Erase {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let (store, name) = one("erase", &self.session)?;
         let opened = open_store(store, Access::Write)?;
         // What another writer adds while this one waits is looked for too.
@@ -338,7 +338,7 @@ impl Erase {
     }
 
     /// The ids that were given, or those of the nodes that a selector finds, each once.
-    fn ids(&self, store: &Store, name: &str) -> Result<Vec<String>, Failure> {
+    fn ids(&self, store: &Store, name: &str) -> Result<Vec<String>> {
         let selector = match &self.nodes[..] {
             [selector] if is_selector(selector) => selector,
             ids => return Ok(ids.to_vec()),
@@ -383,7 +383,7 @@ fn age(text: &str) -> Result<Duration, String> {
 }
 
 impl Prune {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let address = several("prune", &self.store)?;
         let store = open_store(address.store, Access::Write)?;
         if let Which::One(name) = address.which {
@@ -467,7 +467,7 @@ struct Parquet {
 impl Parquet {
     /// Writes the copy of a store, or what it lacks, and says what was written.
     #[cfg(feature = "parquet")]
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         let address = several("parquet", &self.store)?;
         let store = open_store(address.store, Access::Read)?;
         let mut what = crate::store::ParquetExport::default().sessions(address.glob());
@@ -497,7 +497,7 @@ impl Parquet {
     }
 
     #[cfg(not(feature = "parquet"))]
-    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, _: &Invocation) -> Result<Exit> {
         Err(no_parquet())
     }
 }
@@ -509,14 +509,14 @@ pub(super) fn is_copy(directory: &str) -> bool {
 
 /// Inserts the sessions of a copy into a store. Returns how many, and their snapshots.
 #[cfg(feature = "parquet")]
-pub(super) fn import_copy(directory: &str, store: &Store) -> Result<(usize, usize), Failure> {
+pub(super) fn import_copy(directory: &str, store: &Store) -> Result<(usize, usize)> {
     let done = store.import_parquet(directory)?;
     let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
     Ok((count(done.sessions), count(done.snapshots)))
 }
 
 #[cfg(not(feature = "parquet"))]
-pub(super) fn import_copy(_: &str, _: &Store) -> Result<(usize, usize), Failure> {
+pub(super) fn import_copy(_: &str, _: &Store) -> Result<(usize, usize)> {
     Err(no_parquet())
 }
 

@@ -5,7 +5,7 @@
 
 use super::words::{exists, is_file, is_selector, joined};
 use crate::app::present::stores::StoreAddress;
-use crate::app::present::{Exit, Failure, quote, sessions};
+use crate::app::present::{Exit, Failure, Result, quote, sessions};
 use crate::query::ir::Address;
 use crate::support::diag::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -377,7 +377,7 @@ pub(super) fn time(word: &str) -> Option<String> {
 pub(super) fn take_time(
     words: &[String],
     given: Option<&String>,
-) -> Result<(Vec<String>, Option<String>), Failure> {
+) -> Result<(Vec<String>, Option<String>)> {
     let is_time = |word: &&String| !is_file(word) && time(word).is_some();
     let (times, names): (Vec<&String>, Vec<&String>) = words.iter().partition(is_time);
     let typed: Vec<String> = times.iter().copied().cloned().collect();

@@ -5,7 +5,7 @@ use super::output::{counted, printable, snapshot_label};
 use super::sessions::{self, ending_of_session, ending_text, open_store};
 use super::words::quoted;
 use crate::app::present::stores::{Access, StoreAddress, Which};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use crate::history::History;
 use crate::index::Snapshot;
 use crate::logs::lost_in_export;
@@ -36,7 +36,7 @@ pub(super) struct VerifyArgs {
 }
 
 impl RunCommand for VerifyArgs {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         if let Some(address) = StoreAddress::parse(&self.session).filter(|a| a.is_several()) {
             return store(address, with);
         }
@@ -106,7 +106,7 @@ impl RunCommand for VerifyArgs {
     }
 }
 
-fn store(address: StoreAddress<'_>, with: &Invocation) -> Result<Exit, Failure> {
+fn store(address: StoreAddress<'_>, with: &Invocation) -> Result<Exit> {
     if address.which != Which::All {
         let help = format!("pactql verify {}", quoted(address.store));
         return Err(Failure::usage("`verify` takes a whole store, or one session").with_help(help));
@@ -210,7 +210,7 @@ impl Hashes {
 
 /// The snapshots whose canonical bytes are not the same when the session is exported and read again, also as
 /// lines.
-fn lost(history: &History, text: &mut String) -> Result<Vec<Value>, Failure> {
+fn lost(history: &History, text: &mut String) -> Result<Vec<Value>> {
     let working = history.working().map(|working| &**working);
     let lost = lost_in_export(history.committed(), working)?.into_iter();
     Ok(lost

@@ -1,7 +1,7 @@
 //! `pactql view` and `pactql serve`: the page in a browser, and the HTTP interface behind it.
 
 use super::command::{Invocation, RunCommand};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use clap::Args;
 use std::net::IpAddr;
 
@@ -43,12 +43,8 @@ pub(super) struct ServeArgs {
 #[derive(Args, Debug)]
 struct ListenArgs {
     /// The port [default: a free one].
-    #[arg(
-        long,
-        value_name = "PORT",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    #[arg(hide_default_value = true)]
     port: u16,
     /// The address to listen on, which other machines reach if it is not of this one alone. It needs --token-file. Connections
     /// are not encrypted: put a proxy with TLS before it.
@@ -71,7 +67,7 @@ impl RunCommand for ViewArgs {
         true
     }
 
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         serve(&self.places, false, !self.no_open, &self.listen, with)
     }
 }
@@ -81,7 +77,7 @@ impl RunCommand for ServeArgs {
         true
     }
 
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit> {
         #[cfg(feature = "view")]
         if self.openapi {
             return super::command::print(&(crate::app::serve::openapi() + "\n"));
@@ -97,7 +93,7 @@ fn serve(
     open: bool,
     listen: &ListenArgs,
     with: &Invocation,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     use super::command::{print, say};
     use crate::app::serve;
     use std::time::Duration;
@@ -170,7 +166,7 @@ fn is_opened(url: &str) -> bool {
 }
 
 #[cfg(not(feature = "view"))]
-fn serve(_: &[String], _: bool, _: bool, _: &ListenArgs, _: &Invocation) -> Result<Exit, Failure> {
+fn serve(_: &[String], _: bool, _: bool, _: &ListenArgs, _: &Invocation) -> Result<Exit> {
     Err(Failure::usage(
         "this build has no page: install with `--features view`",
     ))

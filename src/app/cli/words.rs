@@ -2,8 +2,8 @@
 //! missing, swapped, or cut into words by the shell.
 
 use super::typed::{address, not_one_argument, retyped, whole};
-use crate::app::present::Failure;
 use crate::app::present::stores::StoreAddress;
+use crate::app::present::{Failure, Result};
 use std::path::Path;
 
 /// Whether a word reads as a selector, or as a piece of one, and no file has this name.
@@ -77,7 +77,7 @@ pub(super) fn split_operands<'a>(
     command: &str,
     arguments: &'a [String],
     given: &'a [String],
-) -> Result<(&'a [String], &'a [String]), Failure> {
+) -> Result<(&'a [String], &'a [String])> {
     let is_in = |words: &[String]| words.iter().any(|word| is_selector(word));
     if !given.is_empty() {
         return if is_in(arguments) {
@@ -127,7 +127,7 @@ fn mended(command: &str, arguments: &[String]) -> Failure {
 }
 
 /// Checks the selectors of a command that takes no session with them.
-pub(super) fn check_selectors(command: &str, selectors: &[String]) -> Result<(), Failure> {
+pub(super) fn check_selectors(command: &str, selectors: &[String]) -> Result<()> {
     let is_other = |word: &&String| is_file(word) && *word != "-" && !is_selector(word);
     if let Some(file) = selectors.iter().find(is_other) {
         let message = format!("`{command}` takes a selector, and `{file}` is a file");

@@ -7,7 +7,7 @@ use super::progress::Progress;
 use super::sessions::{self, open_store};
 use super::words::quoted;
 use crate::app::present::stores::{Access, StoreAddress, Which};
-use crate::app::present::{Exit, Failure, answer, sessions as opened};
+use crate::app::present::{Exit, Failure, Result, answer, sessions as opened};
 use crate::engine::{Context, ContextBuilder, short_form};
 use crate::history::Session;
 use crate::logs::file::{FileError, SessionFile, write_context, write_file};
@@ -58,10 +58,7 @@ pub(super) struct Wait {
 impl Wait {
     /// Does something that needs the session, again and again while another process writes it. On a terminal
     /// it shows who that is.
-    pub(super) fn until_free<T>(
-        self,
-        mut attempt: impl FnMut() -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+    pub(super) fn until_free<T>(self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
         let end = Instant::now() + Duration::from_secs(self.wait.unwrap_or(0));
         let mut shown: Option<(String, Progress)> = None;
         loop {
@@ -116,7 +113,7 @@ impl HowArgs {
 }
 
 /// Prints the ids of nodes: one a line, or a list.
-pub(super) fn print_ids(with: &Invocation, ids: &[String]) -> Result<Exit, Failure> {
+pub(super) fn print_ids(with: &Invocation, ids: &[String]) -> Result<Exit> {
     with.print(&ids, || ids.iter().map(|id| format!("{id}\n")).collect())
 }
 
@@ -129,7 +126,7 @@ pub(super) enum Writing<'a> {
 
 impl WriteArgs {
     /// Reads the session, to look at it only.
-    pub(super) fn read(&self, with: &Invocation) -> Result<Context, Failure> {
+    pub(super) fn read(&self, with: &Invocation) -> Result<Context> {
         if self.output.is_some() {
             return Err(Failure::usage(
                 "a list changes nothing, so `-o` has nothing to write",
@@ -146,7 +143,7 @@ impl WriteArgs {
         selector: &str,
         empty: Exit,
         change: impl FnOnce(&mut Context, &str) -> Result<Vec<String>, Error>,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Exit> {
         let mut writing = self.open(Policy::new(), with)?;
         let ids = change(writing.context(), selector)?;
         if !ids.is_empty() {
@@ -163,7 +160,7 @@ impl WriteArgs {
     }
 
     /// Opens the session, with a policy for its commits; in place it is locked until it is saved.
-    pub(super) fn open(&self, policy: Policy, with: &Invocation) -> Result<Writing<'_>, Failure> {
+    pub(super) fn open(&self, policy: Policy, with: &Invocation) -> Result<Writing<'_>> {
         let builder = || self.how.builder().policy(policy.clone());
         if let Some(output) = &self.output {
             check_target(output, &[&self.session], self.force)?;
@@ -207,7 +204,7 @@ impl Writing<'_> {
         }
     }
 
-    pub(super) fn save(self) -> Result<(), Failure> {
+    pub(super) fn save(self) -> Result<()> {
         match self {
             Self::InPlace(mut file) => Ok(file.save()?),
             Self::Stored(mut context) => Ok(context.save()?),
@@ -217,7 +214,7 @@ impl Writing<'_> {
 }
 
 /// Writes a session to a file, or to a new session of a store.
-pub(super) fn write_to(output: &str, mut context: Context) -> Result<(), Failure> {
+pub(super) fn write_to(output: &str, mut context: Context) -> Result<()> {
     let Some(address) = StoreAddress::parse(output) else {
         return Ok(write_file(Path::new(output), context)?);
     };
@@ -231,7 +228,7 @@ pub(super) fn write_to(output: &str, mut context: Context) -> Result<(), Failure
 }
 
 /// The name of a session that is to be made.
-pub(super) fn new_name(address: StoreAddress<'_>) -> Result<&str, Failure> {
+pub(super) fn new_name(address: StoreAddress<'_>) -> Result<&str> {
     let store = address.store;
     match address.which {
         Which::One(name) if !name.is_empty() => Ok(name),
@@ -246,7 +243,7 @@ pub(super) fn new_name(address: StoreAddress<'_>) -> Result<&str, Failure> {
 }
 
 /// Checks where a session is written to: a file, or a new session of a store.
-pub(super) fn check_target(name: &str, inputs: &[&str], force: bool) -> Result<(), Failure> {
+pub(super) fn check_target(name: &str, inputs: &[&str], force: bool) -> Result<()> {
     if let Some(address) = StoreAddress::parse(name) {
         let session = new_name(address)?;
         if !force {
@@ -263,7 +260,7 @@ pub(super) fn check_target(name: &str, inputs: &[&str], force: bool) -> Result<(
 }
 
 /// Checks that a session can be written to a file of this name.
-pub(super) fn check_plain_file(name: &str) -> Result<(), Failure> {
+pub(super) fn check_plain_file(name: &str) -> Result<()> {
     if name == STDIN {
         return Err(Failure::usage("the session cannot go to standard output")
             .with_help("-o FILE; `pactql export FILE --jsonl` prints a session"));
@@ -290,7 +287,7 @@ pub(super) struct NodeArgs {
 }
 
 impl NodeArgs {
-    pub(super) fn read(&self, args: &WriteArgs, with: &Invocation) -> Result<NewNode, Failure> {
+    pub(super) fn read(&self, args: &WriteArgs, with: &Invocation) -> Result<NewNode> {
         let node = match &self.node {
             None => NewNode::new().kind("text"),
             Some(word) => {
@@ -321,7 +318,7 @@ impl NodeArgs {
 }
 
 /// The text that a word means: that of a file for `@FILE`, of standard input for `-`.
-pub(super) fn text_of(word: &str, args: &WriteArgs, with: &Invocation) -> Result<String, Failure> {
+pub(super) fn text_of(word: &str, args: &WriteArgs, with: &Invocation) -> Result<String> {
     match word.strip_prefix('@') {
         Some(file) if !file.is_empty() => read_text(file, with),
         _ if word == STDIN && args.session == STDIN => Err(read_twice()),
@@ -334,7 +331,7 @@ fn read_twice() -> Failure {
     Failure::usage("standard input can be read once only").with_help("give the other as a file")
 }
 
-fn read_text(file: &str, with: &Invocation) -> Result<String, Failure> {
+fn read_text(file: &str, with: &Invocation) -> Result<String> {
     let bytes = input::read(file, with.limits)?;
     String::from_utf8(bytes).map_err(|_| {
         let name = input::name(file);
@@ -346,11 +343,7 @@ fn read_text(file: &str, with: &Invocation) -> Result<String, Failure> {
 const TEXTS: &str = "role kind key content content_hash provenance";
 
 /// Reads the fields of an update: one JSON object, or `name=value` words.
-pub(super) fn fields(
-    words: &[String],
-    args: &WriteArgs,
-    with: &Invocation,
-) -> Result<NewNode, Failure> {
+pub(super) fn fields(words: &[String], args: &WriteArgs, with: &Invocation) -> Result<NewNode> {
     if let [word] = words
         && (word == STDIN || word.starts_with(['{', '@']))
     {

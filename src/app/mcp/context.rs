@@ -5,7 +5,7 @@ use super::root::{CacheDir, plain};
 use super::state::ServerState;
 use crate::app::calls::CallAnswer;
 use crate::app::calls::arguments::Arguments;
-use crate::app::present::{Exit, Failure, answer};
+use crate::app::present::{Exit, Failure, Result, answer};
 use crate::budget::files::is_missing;
 use crate::budget::manifest::MANIFEST;
 use crate::budget::{self, Cache, CacheError, Query};
@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// `context_resolve`: what `pactql context resolve` prints.
-pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<CallAnswer, Failure> {
+pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<CallAnswer> {
     let cache = open(state, arguments)?;
     let query = Query::new(arguments.needed("query"));
     let budget = arguments.count("budget").unwrap_or_default();
@@ -38,10 +38,7 @@ struct InspectedCache {
 
 /// `context_inspect_cache`: the figures that the interface of caches defines. A manifest may be
 /// missing or damaged.
-pub(super) fn inspect_cache(
-    state: &ServerState,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(super) fn inspect_cache(state: &ServerState, arguments: &Arguments) -> Result<CallAnswer> {
     let name = arguments.needed("cache");
     let dir = directory(state, name)?;
     let failed = |error: io::Error| Failure::output(name, &error);
@@ -74,7 +71,7 @@ pub(super) fn inspect_cache(
     Ok(answer::json(&found)?.into())
 }
 
-fn open(state: &ServerState, arguments: &Arguments) -> Result<Cache, Failure> {
+fn open(state: &ServerState, arguments: &Arguments) -> Result<Cache> {
     let name = arguments.needed("cache");
     let dir = at_place(state, name, |place| {
         CacheDir::open(&state.root.handle, place)
@@ -82,7 +79,7 @@ fn open(state: &ServerState, arguments: &Arguments) -> Result<Cache, Failure> {
     Ok(Cache::open_in(PathBuf::from(name), Box::new(dir))?)
 }
 
-fn directory(state: &ServerState, name: &str) -> Result<Dir, Failure> {
+fn directory(state: &ServerState, name: &str) -> Result<Dir> {
     at_place(state, name, |place| state.root.handle.open_dir(place))
 }
 
@@ -90,7 +87,7 @@ fn at_place<T>(
     state: &ServerState,
     name: &str,
     open: impl FnOnce(PathBuf) -> io::Result<T>,
-) -> Result<T, Failure> {
+) -> Result<T> {
     let place = state.root.resolve(name)?;
     open(place.ok_or_else(|| missing(name))?).map_err(|error| {
         if is_missing(&error) {
@@ -121,10 +118,7 @@ struct ListedCache {
 
 /// `context_list_caches`: the directories directly in the root, or in a directory below it, in
 /// the byte order of their paths. Links are left out.
-pub(super) fn list_caches(
-    state: &ServerState,
-    arguments: &Arguments,
-) -> Result<CallAnswer, Failure> {
+pub(super) fn list_caches(state: &ServerState, arguments: &Arguments) -> Result<CallAnswer> {
     let name = arguments.text("root").unwrap_or(".");
     let dir = directory(state, name)?;
     let caches = directories(&dir, &plain(name)).map_err(|error| Failure::file(name, &error))?;

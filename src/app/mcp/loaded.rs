@@ -6,7 +6,7 @@
 use super::root::Root;
 use crate::app::calls::kept::Kept;
 use crate::app::present::stores::{StoreAddress, Which};
-use crate::app::present::{Exit, Failure, sessions};
+use crate::app::present::{Exit, Failure, Result, sessions};
 use crate::history::Session;
 use crate::store::{FileId, Store, id_of};
 use crate::support::diag::{Diagnostic, Error};
@@ -59,7 +59,7 @@ impl LoadedSessions {
 
     /// The session that a client calls `name`: of a store as it is now, or else from memory if its files have the lengths and
     /// times they had. Concurrent calls for one session load it once.
-    pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Session>, Failure> {
+    pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Session>> {
         // A file or a directory may have a name that reads as the address of a session in a store.
         if let Some(address) = StoreAddress::spelled(name)
             && !root.handle.is_dir(name)
@@ -90,12 +90,7 @@ impl LoadedSessions {
     }
 
     /// Reads a session, or a log of one; messages call it `path`. A log has a note that says so.
-    fn load(
-        &self,
-        root: &Root,
-        stamp: &Stamp,
-        path: &Path,
-    ) -> Result<(Arc<Session>, String), Failure> {
+    fn load(&self, root: &Root, stamp: &Stamp, path: &Path) -> Result<(Arc<Session>, String)> {
         let read = |part: &FileState, called: &Path| {
             let failed = |error| SourceError::Io(called.to_owned(), error);
             let file = root.handle.open(&part.place).map_err(failed)?;
@@ -132,7 +127,7 @@ impl Stamp {
     /// # Errors
     /// It is neither a file nor a directory, or a link in the directory leads out of the root;
     /// failures of the file system.
-    fn read(root: &Root, place: &Path, name: &str) -> Result<Self, Failure> {
+    fn read(root: &Root, place: &Path, name: &str) -> Result<Self> {
         let failed = |error: io::Error| Failure::file(name, &error);
         let part = |name: OsString, place: PathBuf, data: &Metadata| FileState {
             name,
@@ -188,11 +183,7 @@ type OpenStore = (Option<FileId>, Arc<Store>);
 
 impl OpenStores {
     /// The session that an address names, as it is now.
-    pub(super) fn session(
-        &self,
-        root: &Root,
-        address: StoreAddress<'_>,
-    ) -> Result<Arc<Session>, Failure> {
+    pub(super) fn session(&self, root: &Root, address: StoreAddress<'_>) -> Result<Arc<Session>> {
         let store = self.open(root, address.store)?;
         let name = address.one_in(|| Ok(Arc::clone(&store)))?;
         Ok(store.session(name)?)
@@ -203,7 +194,7 @@ impl OpenStores {
     /// # Errors
     /// A URL; a name that leads out of the root, or a file beside the store that does; no such file; it is not a
     /// store.
-    pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Store>, Failure> {
+    pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Store>> {
         if name.contains("://") {
             let message = "this server reads stores below its root alone, and no database server";
             return Err(Failure::value(message));
@@ -240,7 +231,7 @@ impl OpenStores {
     }
 }
 
-fn identity(root: &Root, place: &Path, name: &str) -> Result<Option<FileId>, Failure> {
+fn identity(root: &Root, place: &Path, name: &str) -> Result<Option<FileId>> {
     let failed = |error| Failure::file(name, &error);
     let file = root.handle.open(place).map_err(failed)?;
     let file = file.into_std().metadata().map_err(failed)?;

@@ -30,7 +30,7 @@ mod transport;
 
 pub(crate) use state::ServerOptions;
 
-use crate::app::present::Failure;
+use crate::app::present::Result;
 use std::path::Path;
 
 /// What calls of tools are answered with, a line each, without a client and its handshake: for fuzz targets.
@@ -50,7 +50,7 @@ pub fn answers(dir: &Path, lines: &[&[u8]]) -> std::io::Result<Vec<Vec<u8>>> {
 }
 
 /// Serves a directory on standard input and output until either ends.
-pub(crate) fn serve(dir: &Path, options: &ServerOptions) -> Result<(), Failure> {
+pub(crate) fn serve(dir: &Path, options: &ServerOptions) -> Result<()> {
     let root = root::Root::open(dir)?;
     server::serve(state::ServerState::new(root, options.limits), options)
 }

@@ -5,7 +5,7 @@
 //! system follows no path and no link out of it: a link that is changed between the two steps can
 //! lead to another file inside, never to one outside.
 
-use crate::app::present::Failure;
+use crate::app::present::{Failure, Result};
 use crate::budget::files::{FileKind, Files, is_missing};
 use cap_std::fs::{Dir, DirEntry, Metadata};
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ pub(super) struct Root {
 
 impl Root {
     /// Opens the directory at `path`, which may be a link.
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let failed = |error: io::Error| Failure::file(&name, &error);
         let path = path.canonicalize().map_err(failed)?;
@@ -40,7 +40,7 @@ impl Root {
     ///
     /// # Errors
     /// The name is empty or absolute, has `..`, or leads out; the file system failed.
-    pub(super) fn resolve(&self, name: &str) -> Result<Option<PathBuf>, Failure> {
+    pub(super) fn resolve(&self, name: &str) -> Result<Option<PathBuf>> {
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if name.is_empty() || name.contains('\0') || !Path::new(name).components().all(plain) {
             return Err(outside(name));
@@ -49,11 +49,7 @@ impl Root {
     }
 
     /// As [`Root::resolve`], of a path below the root, which messages call `name`.
-    pub(super) fn without_links(
-        &self,
-        path: &Path,
-        name: &str,
-    ) -> Result<Option<PathBuf>, Failure> {
+    pub(super) fn without_links(&self, path: &Path, name: &str) -> Result<Option<PathBuf>> {
         let found = match self.path.join(path).canonicalize() {
             Ok(found) => found,
             Err(error) if is_missing(&error) => return Ok(None),

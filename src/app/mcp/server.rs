@@ -7,7 +7,7 @@ use super::tools::{McpTool, TOOLS, ToolRefusal};
 use super::transport::Wire;
 use crate::app::calls::CallAnswer;
 use crate::app::calls::arguments::schema;
-use crate::app::present::{Exit, Failure, clean, escaped};
+use crate::app::present::{Exit, Failure, Result, clean, escaped};
 use crate::support::cancel::{Cancel, Cancelled};
 use crate::support::diag::{ColorChoice, nearest};
 use rmcp::model::{
@@ -59,7 +59,7 @@ const MOST_CALLS: usize = 8;
 ///
 /// One thread talks to the client. Calls run on other threads, at most one per processor at a
 /// time, because a call may use several threads itself.
-pub(super) fn serve(state: ServerState, options: &ServerOptions) -> Result<(), Failure> {
+pub(super) fn serve(state: ServerState, options: &ServerOptions) -> Result<()> {
     let failed = |error: std::io::Error| Failure::internal(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

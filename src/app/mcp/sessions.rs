@@ -6,7 +6,7 @@ use super::state::ServerState;
 use crate::app::calls::CallAnswer;
 use crate::app::calls::arguments::Arguments;
 use crate::app::present::stores::{StoreAddress, Which, none_of, session_json};
-use crate::app::present::{Failure, answer, clean};
+use crate::app::present::{Failure, Result, answer, clean};
 use crate::history::{Position, Session};
 use crate::inspect::{Field, FieldValue, Fields, FieldsReport};
 use crate::store::ListedInfo;
@@ -70,7 +70,7 @@ struct ListingMaker<'a> {
 }
 
 /// `pact_list_sessions`: the sessions below a directory, each opened and described, until enough are.
-pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<CallAnswer, Failure> {
+pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<CallAnswer> {
     let name = arguments.text("root").unwrap_or(".");
     let missing = || {
         let message = format!("{name} is not a directory");
@@ -104,7 +104,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<CallAns
 }
 
 impl ListingMaker<'_> {
-    fn add(&mut self, candidate: FoundCandidate) -> Result<(), Failure> {
+    fn add(&mut self, candidate: FoundCandidate) -> Result<()> {
         match candidate {
             FoundCandidate::File(part) => self.file(part),
             FoundCandidate::Store(part) => {
@@ -238,7 +238,7 @@ fn describe(
     bytes: Option<u64>,
     session: &Session,
     fields: &mut Fields,
-) -> Result<Described, Failure> {
+) -> Result<Described> {
     let history = session.history();
     history.fetch_cycles()?;
     let mut described = Described {
@@ -274,7 +274,7 @@ fn describe(
 }
 
 /// `pact_sessions`: what `pactql sessions --json` prints.
-pub(super) fn stored(state: &ServerState, arguments: &Arguments) -> Result<CallAnswer, Failure> {
+pub(super) fn stored(state: &ServerState, arguments: &Arguments) -> Result<CallAnswer> {
     let word = arguments.needed("store");
     let address = StoreAddress::spelled(word).ok_or_else(|| {
         let message = format!("expected a store, found `{}`", clean(word, 200));

@@ -4,7 +4,7 @@ use super::loaded::LoadedSessions;
 use super::root::Root;
 use crate::app::calls::arguments::Arguments;
 use crate::app::calls::{CallAnswer, Engines, SessionSource};
-use crate::app::present::Failure;
+use crate::app::present::{Failure, Result};
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::query::ir::Edition;
@@ -40,11 +40,11 @@ impl ServerState {
 }
 
 impl SessionSource for ServerState {
-    fn engine(&self, edition: Edition) -> Result<&Engine, Failure> {
+    fn engine(&self, edition: Edition) -> Result<&Engine> {
         self.engines.get(edition)
     }
 
-    fn session(&self, name: &str) -> Result<Arc<Session>, Failure> {
+    fn session(&self, name: &str) -> Result<Arc<Session>> {
         self.loaded.open(&self.root, name)
     }
 }
@@ -58,7 +58,7 @@ impl CallAnswer {
     ///
     /// # Errors
     /// The cursor is not of this answer.
-    pub(super) fn page(mut self, tool: &str, arguments: &Arguments) -> Result<Self, Failure> {
+    pub(super) fn page(mut self, tool: &str, arguments: &Arguments) -> Result<Self> {
         let whole = self.result;
         // A cursor knows the call and the answer, so that none goes on with another.
         let hash = || {

@@ -5,11 +5,11 @@ use super::{context, sessions};
 pub(super) use crate::app::calls::CallEntry as McpTool;
 use crate::app::calls::arguments::Arguments;
 use crate::app::calls::{CallAnswer, FROZEN, TABLE, reports};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-type ToolFunction = fn(&ServerState, &Arguments) -> Result<CallAnswer, Failure>;
+type ToolFunction = fn(&ServerState, &Arguments) -> Result<CallAnswer>;
 
 const RUN: [(&str, ToolFunction); 14] = [
     ("pact_list_sessions", sessions::list),

@@ -4,7 +4,7 @@
 //! runs. What differs between two starts of a program, or two machines, is in no interval. It must not know options.
 
 use super::statistics::{Ratio, median};
-use crate::app::present::Failure;
+use crate::app::present::{Failure, Result};
 use crate::logs::file::output;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -53,7 +53,7 @@ impl Baseline {
     }
 
     /// The baseline of a file; `None` if there is no such file.
-    pub(crate) fn read(file: &str) -> Result<Option<Self>, Failure> {
+    pub(crate) fn read(file: &str) -> Result<Option<Self>> {
         if !Path::new(file).exists() {
             return Ok(None);
         }
@@ -74,7 +74,7 @@ impl Baseline {
             .with_help("name another file; `--baseline` writes one that does not exist")
     }
 
-    pub(crate) fn write(&self, file: &str) -> Result<(), Failure> {
+    pub(crate) fn write(&self, file: &str) -> Result<()> {
         let written = output(Path::new(file), |out| {
             serde_json::to_writer(&mut *out, self)?;
             out.write_all(b"\n")
@@ -83,7 +83,7 @@ impl Baseline {
     }
 
     /// Refuses a baseline that was measured otherwise.
-    pub(crate) fn check(&self, file: &str, settings: &str) -> Result<(), Failure> {
+    pub(crate) fn check(&self, file: &str, settings: &str) -> Result<()> {
         if self.settings == settings {
             return Ok(());
         }

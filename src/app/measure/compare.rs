@@ -5,7 +5,7 @@
 
 use super::run::run_once;
 use super::statistics::{Ratio, median};
-use crate::app::present::Failure;
+use crate::app::present::{Failure, Result};
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::support::clock::nanos_since;
@@ -45,7 +45,7 @@ pub(crate) fn compare(
     sets: [Vec<String>; 2],
     duration: Duration,
     seed: u64,
-) -> Result<Comparison, Failure> {
+) -> Result<Comparison> {
     let pass = |set: &[String]| {
         let mut rows = 0;
         for session in sessions {

@@ -5,7 +5,7 @@
 use super::allocations;
 use super::mix::{Mix, Operation};
 use super::tally::{Measured, SLICES, Tally};
-use crate::app::present::Failure;
+use crate::app::present::{Failure, Result};
 use crate::engine::{Answer, Context, Engine, Message};
 use crate::history::Session;
 use crate::support::cancel;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Opens the session of a number again.
-pub(crate) type Opens<'a> = &'a (dyn Fn(usize) -> Result<Arc<Session>, Failure> + Sync);
+pub(crate) type Opens<'a> = &'a (dyn Fn(usize) -> Result<Arc<Session>> + Sync);
 
 pub(crate) struct Work<'a> {
     pub(crate) engine: &'a Engine,
@@ -64,7 +64,7 @@ fn commit(context: &mut Context) -> Result<(), Error> {
 
 impl Work<'_> {
     /// Runs until the time is over. The first error ends it.
-    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+    pub(crate) fn run(&self) -> Result<Outcome> {
         let start = Instant::now();
         let due = AtomicU64::new(0);
         let tokens = cancel::here();
@@ -90,7 +90,7 @@ impl Work<'_> {
         Ok(sum)
     }
 
-    fn thread(&self, thread: u64, start: Instant, due: &AtomicU64) -> Result<Outcome, Failure> {
+    fn thread(&self, thread: u64, start: Instant, due: &AtomicU64) -> Result<Outcome> {
         let tally = || Tally::new(self.rate.is_some(), self.counts_allocations);
         let selects = self.selectors.iter().map(|_| tally());
         let mut outcome = Outcome {
@@ -155,8 +155,8 @@ impl Work<'_> {
         start: Instant,
         due: Option<Instant>,
         tally: &mut Tally,
-        operation: impl FnOnce() -> Result<usize, Failure>,
-    ) -> Result<(), Failure> {
+        operation: impl FnOnce() -> Result<usize>,
+    ) -> Result<()> {
         let allocated = allocations::here();
         let begin = Instant::now();
         let rows = operation()?;

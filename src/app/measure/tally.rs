@@ -2,7 +2,7 @@
 //!
 //! It must not know what is timed, or how it is printed.
 
-use crate::app::present::Failure;
+use crate::app::present::{Failure, Result};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    fn new() -> Result<Self, Failure> {
+    fn new() -> Result<Self> {
         let spread = Histogram::new_with_bounds(1, LONGEST, 2)
             .map_err(|error| Failure::internal(error.to_string()))?;
         Ok(Self {
@@ -95,7 +95,7 @@ pub(crate) struct Measured {
 }
 
 impl Tally {
-    pub(crate) fn new(with_response: bool, with_allocations: bool) -> Result<Self, Failure> {
+    pub(crate) fn new(with_response: bool, with_allocations: bool) -> Result<Self> {
         Ok(Self {
             service: Times::new()?,
             response: with_response.then(Times::new).transpose()?,

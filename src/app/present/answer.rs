@@ -1,6 +1,6 @@
 //! Answers to selectors: the blocks that fit a budget, nodes as JSON, labels of snapshots, and remarks.
 
-use super::failure::Failure;
+use super::failure::{Failure, Result};
 use crate::advice::EmptyReason;
 use crate::budget::Query;
 use crate::engine::{Answer, Fit, Node, Prepared};
@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// A result as one line of JSON, without a line feed.
-pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
+pub(crate) fn json(result: &impl Serialize) -> Result<String> {
     let mut text = PolledText::default();
     serde_json::to_writer(&mut text, result).map_err(|error| match check() {
         Err(cancelled) => cancelled.into(),
@@ -76,7 +76,7 @@ pub(crate) struct FittedAnswer<'a> {
 
 impl<'a> FittedAnswer<'a> {
     /// Chooses the blocks that fit.
-    pub(crate) fn new(answer: &'a Answer, budget: Option<&TokenBudget>) -> Result<Self, Failure> {
+    pub(crate) fn new(answer: &'a Answer, budget: Option<&TokenBudget>) -> Result<Self> {
         let fit = match (budget, answer) {
             (None, _) => None,
             (Some(TokenBudget { query, tokens }), Answer::Rows(rows)) => {
@@ -93,7 +93,7 @@ impl<'a> FittedAnswer<'a> {
 
     /// One JSON value: the blocks that fit (in the form of `context resolve`), a list of ids, or
     /// the differences of a range; with `count`, only how many there are.
-    pub(crate) fn json(&self, count: bool) -> Result<String, Failure> {
+    pub(crate) fn json(&self, count: bool) -> Result<String> {
         match (&self.fit, self.answer) {
             _ if count => Ok(self.count().to_string()),
             (Some(fit), _) => json(&fit.resolution),

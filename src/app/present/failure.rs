@@ -61,6 +61,9 @@ impl Termination for Exit {
     }
 }
 
+/// What a command, or a part of it, comes to.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
 /// Why a command ends early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {

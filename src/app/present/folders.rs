@@ -1,6 +1,6 @@
 //! The files of folders of logs, and what their sessions are called. It must not know what is done with them.
 
-use super::failure::{Exit, Failure};
+use super::failure::{Exit, Failure, Result};
 use super::sessions;
 use super::stores::StoreAddress;
 use crate::logs::{self, agent_logs, is_opencode, is_storage, log_of};
@@ -45,7 +45,7 @@ impl LogSource {
     }
 
     /// Refuses what a directory lists and cannot be read, without opening it.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<()> {
         if !self.is_listed {
             return Ok(());
         }
@@ -54,7 +54,7 @@ impl LogSource {
 
     /// The files below a folder, whose sessions are named after their paths in it. A folder in which opencode keeps its
     /// sessions is one, unless the database that has them since is beside it.
-    pub(crate) fn below(folder: &Path) -> Result<Vec<Self>, Failure> {
+    pub(crate) fn below(folder: &Path) -> Result<Vec<Self>> {
         if is_storage(folder) {
             return Ok(vec![Self::new(&folder.to_string_lossy())]);
         }
@@ -114,7 +114,7 @@ fn is_beside_log(file: &Path) -> bool {
 
 /// The files of a folder of sessions or logs; `None` of anything else, such as a directory of the documents of one
 /// session (RUNTIME §7).
-pub(crate) fn files_of(word: &str, limits: Limits) -> Result<Option<Vec<LogSource>>, Failure> {
+pub(crate) fn files_of(word: &str, limits: Limits) -> Result<Option<Vec<LogSource>>> {
     let path = Path::new(word);
     if is_opencode(path) {
         return Ok(Some(vec![LogSource::new(word)]));
@@ -134,7 +134,7 @@ pub(crate) fn files_of(word: &str, limits: Limits) -> Result<Option<Vec<LogSourc
 ///
 /// # Errors
 /// There are none.
-pub(crate) fn logs_of_machine() -> Result<Vec<LogSource>, Failure> {
+pub(crate) fn logs_of_machine() -> Result<Vec<LogSource>> {
     let places = agent_logs(|name| std::env::var_os(name));
     let mut files = Vec::new();
     for place in &places {
@@ -159,7 +159,7 @@ pub(crate) fn logs_of_machine() -> Result<Vec<LogSource>, Failure> {
 }
 
 /// The logs of this machine, the one written last first.
-pub(crate) fn newest_logs() -> Result<Vec<LogSource>, Failure> {
+pub(crate) fn newest_logs() -> Result<Vec<LogSource>> {
     let mut files = logs_of_machine()?;
     sort_newest_first(&mut files);
     Ok(files)

@@ -4,7 +4,7 @@
 //! were, and only for the program that wrote it. The file may be deleted, and one that cannot be read or written is left
 //! out. This file must not know how sessions are listed.
 
-use super::failure::Failure;
+use super::failure::Result;
 use super::folders::LogSource;
 use super::followed::FollowedLogs;
 use super::sessions::{FileContents, in_folder, open_or_logs, session_of};
@@ -101,7 +101,7 @@ impl KnownLogs {
     pub(crate) fn of_read(
         &mut self,
         files: &[LogSource],
-        read: impl Fn(&LogSource, bool) -> Result<Arc<[LogSession]>, Failure> + Sync,
+        read: impl Fn(&LogSource, bool) -> Result<Arc<[LogSession]>> + Sync,
     ) -> Vec<Arc<[KnownSession]>> {
         let found = files.par_iter().map(|file| {
             let state = state_of(Path::new(&file.path));
@@ -185,7 +185,7 @@ pub(crate) fn sessions_of(
     file: &LogSource,
     limits: Limits,
     followed: Option<&FollowedLogs>,
-) -> Result<Vec<LogSession>, Failure> {
+) -> Result<Vec<LogSession>> {
     file.check()?;
     let path = Path::new(&file.path);
     let contents = if path.is_dir() && !is_opencode(path) && !is_storage(path) {

@@ -18,7 +18,7 @@ pub(crate) use crate::support::text::clean;
 pub(crate) use crate::support::text::escaped;
 pub(crate) use crate::support::text::{counted, printable};
 pub use failure::Exit;
-pub(crate) use failure::Failure;
+pub(crate) use failure::{Failure, Result};
 
 /// A text as a literal of a selector. The command line may not know the syntax.
 pub(crate) fn quote(text: &str) -> String {

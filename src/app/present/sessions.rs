@@ -1,6 +1,6 @@
 //! Sessions by path, and snapshots by address.
 
-use super::failure::{Exit, Failure};
+use super::failure::{Exit, Failure, Result};
 use super::followed::{FollowedLogs, begins_as_session};
 use crate::engine::Engine;
 use crate::history::{At, Session};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 const LARGE: u64 = 16 << 20;
 
 /// Opens a session: a file or a directory.
-pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
+pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session> {
     if let Some(session) = Session::streamed(path, limits) {
         return Ok(session);
     }
@@ -40,7 +40,7 @@ pub(crate) enum FileContents {
 #[cfg(feature = "mcp")]
 impl FileContents {
     /// The one session of `path`, and the note.
-    pub(crate) fn one(self, path: &Path) -> Result<(Arc<Session>, String), Failure> {
+    pub(crate) fn one(self, path: &Path) -> Result<(Arc<Session>, String)> {
         match self {
             Self::Session(session) => Ok((Arc::new(session), String::new())),
             Self::Log(sessions, note) => match &sessions[..] {
@@ -61,7 +61,7 @@ pub(crate) fn expected_one(path: &Path, count: usize) -> Failure {
 }
 
 /// The session that a log makes.
-pub(crate) fn session_of(log: &ImportedSession) -> Result<Arc<Session>, Failure> {
+pub(crate) fn session_of(log: &ImportedSession) -> Result<Arc<Session>> {
     log.shared()
         .map_err(|error| Failure::internal(format!("the session cannot be read: {error}")))
 }
@@ -71,7 +71,7 @@ pub(crate) fn open_or_logs(
     path: &Path,
     limits: Limits,
     followed: Option<&FollowedLogs>,
-) -> Result<FileContents, Failure> {
+) -> Result<FileContents> {
     let log = followed.and_then(|followed| followed.look(path, limits));
     if let Some((sessions, note)) = log.and_then(own) {
         return Ok(FileContents::Log(sessions, note));
@@ -91,7 +91,7 @@ pub(crate) fn in_folder(
     path: &Path,
     limits: Limits,
     followed: Option<&FollowedLogs>,
-) -> Result<FileContents, Failure> {
+) -> Result<FileContents> {
     if let Some(log) = followed.and_then(|followed| followed.look(path, limits)) {
         return Ok(FileContents::Log(log.sessions, String::new()));
     }
@@ -146,7 +146,7 @@ pub(crate) fn build_or_logs(
     path: &Path,
     bytes: Option<u64>,
     read: impl Fn() -> Result<Vec<u8>, SourceError>,
-) -> Result<FileContents, Failure> {
+) -> Result<FileContents> {
     let failure = match build(documents, path.to_owned()) {
         Ok(session) => return Ok(FileContents::Session(session)),
         Err(failure) => failure,
@@ -270,7 +270,7 @@ fn nothing(message: &str) -> Failure {
 pub(crate) fn build(
     documents: Result<Vec<Document>, SourceError>,
     path: PathBuf,
-) -> Result<Session, Failure> {
+) -> Result<Session> {
     let documents = documents?;
     if documents.is_empty() {
         let name = path.display();
@@ -360,7 +360,7 @@ fn by_file(error: InputError, path: &Path) -> Vec<(PathBuf, InputError)> {
 
 /// The snapshot at an address such as `@t0` or `@c12`; without one, the working state, or else the
 /// newest snapshot.
-pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapshot>, Failure> {
+pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapshot>> {
     let history = session.history();
     let place = address.map_or(Ok(At::Working), place)?;
     place.fetch(&history)?;
@@ -390,7 +390,7 @@ pub(crate) fn address(text: &str) -> String {
 }
 
 /// Parses the address of a snapshot, whose `@` may be left out, a cycle alone, `latest` or `working`.
-pub(crate) fn place(text: &str) -> Result<At, Failure> {
+pub(crate) fn place(text: &str) -> Result<At> {
     if text == "working" {
         return Ok(At::Working);
     }

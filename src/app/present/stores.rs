@@ -3,7 +3,7 @@
 //! This is the one place that knows how such a word is written. It must not know arguments, nor what is
 //! done with a session.
 
-use super::failure::{Exit, Failure};
+use super::failure::{Exit, Failure, Result};
 use crate::engine::{Context, ContextBuilder};
 use crate::json::{get, members, string};
 use crate::logs::is_opencode;
@@ -129,15 +129,15 @@ impl<'a> StoreAddress<'a> {
     }
 
     /// The name of the one session it means.
-    pub(crate) fn one(self) -> Result<&'a str, Failure> {
+    pub(crate) fn one(self) -> Result<&'a str> {
         self.one_in(|| open(self.store, Access::Read).map(Box::new))
     }
 
     /// As [`StoreAddress::one`], of a store that the caller opens if need be.
     pub(crate) fn one_in<S: std::ops::Deref<Target = Store>>(
         self,
-        open: impl FnOnce() -> Result<S, Failure>,
-    ) -> Result<&'a str, Failure> {
+        open: impl FnOnce() -> Result<S>,
+    ) -> Result<&'a str> {
         let store = self.store;
         let found = match self.which {
             Which::One("") => {
@@ -247,10 +247,7 @@ pub(crate) fn session_json(info: &SessionInfo, meta: Option<&str>) -> Value {
 /// # Errors
 /// There are none.
 #[cfg(feature = "cli")]
-pub(crate) fn sessions_of(
-    store: &Store,
-    address: StoreAddress<'_>,
-) -> Result<Vec<SessionInfo>, Failure> {
+pub(crate) fn sessions_of(store: &Store, address: StoreAddress<'_>) -> Result<Vec<SessionInfo>> {
     if !address.is_several() {
         // Says which names are near.
         store.session(address.one()?)?;
@@ -271,7 +268,7 @@ pub(crate) fn none_of(address: StoreAddress<'_>) -> String {
     }
 }
 
-pub(crate) fn open(store: &str, access: Access) -> Result<Store, Failure> {
+pub(crate) fn open(store: &str, access: Access) -> Result<Store> {
     // That of a server is taken to be there.
     let is_missing = path(store).is_some_and(|path| !Path::new(path).exists());
     if access != Access::Create && is_missing {
@@ -292,11 +289,7 @@ pub(crate) fn open(store: &str, access: Access) -> Result<Store, Failure> {
 }
 
 /// A context of a copy of a session, which has what its writers kept. It does not write the store.
-pub(crate) fn resume(
-    store: &Store,
-    name: &str,
-    builder: ContextBuilder,
-) -> Result<Context, Failure> {
+pub(crate) fn resume(store: &Store, name: &str, builder: ContextBuilder) -> Result<Context> {
     let session = store.session(name)?;
     Ok(match store.kept(name)? {
         Some(kept) => builder.resume_kept(&session, &kept)?,

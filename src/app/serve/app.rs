@@ -6,7 +6,7 @@ use super::metrics::Metrics;
 use super::places::Places;
 use crate::app::calls::CallEntry;
 use crate::app::calls::arguments::Arguments;
-use crate::app::present::{Exit, Failure, clean};
+use crate::app::present::{Exit, Failure, Result, clean};
 use crate::support::cancel::Cancel;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -59,8 +59,8 @@ impl App {
     /// client has gone.
     pub(super) async fn work<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Failure> {
+        work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         struct CancelOnDrop(Cancel);
         impl Drop for CancelOnDrop {
             fn drop(&mut self) {
@@ -143,7 +143,7 @@ pub(super) fn json(text: String) -> Response {
 ///
 /// # Errors
 /// As [`Arguments::check`]; an argument is there twice.
-pub(super) fn arguments(entry: &CallEntry, query: Option<&str>) -> Result<Arguments, Failure> {
+pub(super) fn arguments(entry: &CallEntry, query: Option<&str>) -> Result<Arguments> {
     let mut sent = serde_json::Map::new();
     for (name, text) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         let parameter = entry.parameters.iter().find(|one| one.name() == name);
@@ -162,7 +162,7 @@ pub(super) fn arguments(entry: &CallEntry, query: Option<&str>) -> Result<Argume
 ///
 /// # Errors
 /// It is too long, or comes too slowly.
-pub(super) async fn body(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Failure> {
+pub(super) async fn body(headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
     let too_long = || {
         let failure = Failure::coded("E_TOO_LONG", Exit::Usage, "the body is too long");
         failure.with_help(format!("a body has at most {BODY_BYTES} bytes"))

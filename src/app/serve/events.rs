@@ -7,7 +7,7 @@ use super::app::{Answer, App, arguments};
 use super::hub::{CLIENTS, Client, WAITING, lock};
 use super::places::SeenSession;
 use crate::app::calls::{SessionSource as _, TABLE};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::inspect::{Part, Report as _, ReportOptions, StepReport};
@@ -104,7 +104,7 @@ fn look(app: &App, woken: &mpsc::Receiver<()>) {
 }
 
 /// Tells the clients of a session that it has grown, and new ones how it is.
-fn session(app: &App, name: &str, seen: &mut SeenSession, is_fresh: bool) -> Result<(), Failure> {
+fn session(app: &App, name: &str, seen: &mut SeenSession, is_fresh: bool) -> Result<()> {
     let is_of = |client: &Client| client.session.as_deref() == Some(name);
     let engine = app.places.engine(Edition::default())?;
     if let Some(session) = app.places.grown(name, seen)? {
@@ -119,7 +119,7 @@ fn session(app: &App, name: &str, seen: &mut SeenSession, is_fresh: bool) -> Res
 }
 
 /// How many steps a session has, and the newest one.
-fn newest(engine: &Engine, session: &Session, name: &str) -> Result<String, Failure> {
+fn newest(engine: &Engine, session: &Session, name: &str) -> Result<String> {
     let history = session.history();
     history.fetch_cycles()?;
     let steps = history.committed().len();

@@ -4,7 +4,7 @@
 //! (or an attacker's name that leads to this address would be one origin with it), an `Origin` is this server's own, and
 //! the token is in a cookie that no other site's request carries. Nothing allows an answer to be read by another origin.
 
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,7 +17,7 @@ const PAGE: &str = include_str!("../../../web/dist/page.html");
 ///
 /// # Errors
 /// The system gives no random bytes.
-pub(crate) fn new_token() -> Result<String, Failure> {
+pub(crate) fn new_token() -> Result<String> {
     let mut bytes = [0; 32];
     let filled = getrandom::fill(&mut bytes);
     filled.map_err(|error| Failure::plain(Exit::Io, format!("no random bytes: {error}")))?;
@@ -28,7 +28,7 @@ pub(crate) fn new_token() -> Result<String, Failure> {
 ///
 /// # Errors
 /// The file cannot be read, others may read it, or it has less than 16 visible ASCII characters.
-pub(crate) fn read_token(path: &str) -> Result<String, Failure> {
+pub(crate) fn read_token(path: &str) -> Result<String> {
     let failed = |error| Failure::file(path, &error);
     #[cfg(unix)]
     {
@@ -79,7 +79,7 @@ impl Guard {
 
     /// # Errors
     /// 403: the request is for another host, or of another origin.
-    pub(super) fn check_place(&self, headers: &HeaderMap) -> Result<(), Failure> {
+    pub(super) fn check_place(&self, headers: &HeaderMap) -> Result<()> {
         let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str());
         let is_own = |host: &str| self.hosts.iter().any(|own| host.eq_ignore_ascii_case(own));
         match text(header::HOST) {
@@ -121,7 +121,7 @@ impl Guard {
 
     /// # Errors
     /// 401: neither the cookie nor `Authorization: Bearer` has the token.
-    pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<(), Failure> {
+    pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<()> {
         let bearer = headers.get(header::AUTHORIZATION);
         let bearer = bearer.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let cookies = headers.get_all(header::COOKIE).iter();

@@ -5,7 +5,7 @@ use super::events;
 use super::guard::Guard;
 use super::places::Places;
 use super::routes::router;
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -62,8 +62,8 @@ pub(crate) fn serve(
     places: Places,
     options: &ServeOptions,
     stop: &AtomicBool,
-    started: impl FnOnce(&str) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    started: impl FnOnce(&str) -> Result<()>,
+) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()

@@ -13,7 +13,7 @@ use crate::app::present::folders::{
 use crate::app::present::followed::FollowedLogs;
 use crate::app::present::known::{KnownLogs, LogSession, sessions_of};
 use crate::app::present::stores::{self, Access, StoreAddress, session_json, without_passwords};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use crate::engine::Engine;
 use crate::history::{History, Session};
 use crate::logs::is_opencode;
@@ -98,7 +98,7 @@ enum ListCursor {
 }
 
 impl ListCursor {
-    fn parse(text: Option<&str>) -> Result<Self, Failure> {
+    fn parse(text: Option<&str>) -> Result<Self> {
         let Some(text) = text else {
             return Ok(Self::Store(0, String::new()));
         };
@@ -195,7 +195,7 @@ impl Places {
     ///
     /// # Errors
     /// A word names nothing; it is a store that cannot be opened; `write`, and no word is a store.
-    pub(crate) fn new(words: &[String], limits: Limits, write: bool) -> Result<Self, Failure> {
+    pub(crate) fn new(words: &[String], limits: Limits, write: bool) -> Result<Self> {
         let mut places = Vec::new();
         for word in words {
             places.push(if let Some(address) = StoreAddress::parse(word) {
@@ -298,7 +298,7 @@ impl Places {
     }
 
     /// The stores and the logs that there are now, the log written last first.
-    fn look(&self) -> Result<(Vec<StorePlace>, Vec<LogSource>), Failure> {
+    fn look(&self) -> Result<(Vec<StorePlace>, Vec<LogSource>)> {
         let (mut stores, mut logs) = (Vec::new(), Vec::new());
         for place in &self.words {
             match place {
@@ -341,7 +341,7 @@ impl Places {
     }
 
     /// `GET /api/sessions`: the rows from a place in the list on, with the place of the rest.
-    pub(super) fn list(&self, arguments: &Arguments) -> Result<CallAnswer, Failure> {
+    pub(super) fn list(&self, arguments: &Arguments) -> Result<CallAnswer> {
         let search = arguments.text("search").unwrap_or_default().to_lowercase();
         let words: Vec<&str> = search.split_whitespace().collect();
         let limit = arguments.size("limit").unwrap_or(ROWS).clamp(1, MOST_ROWS);
@@ -425,7 +425,7 @@ impl Places {
     }
 
     /// What a client's name means.
-    fn find(&self, name: &str) -> Result<Named, Failure> {
+    fn find(&self, name: &str) -> Result<Named> {
         if let Some(found) = self.find_listed(name)? {
             return Ok(found);
         }
@@ -438,7 +438,7 @@ impl Places {
         self.find_listed(name)?.ok_or_else(missing)
     }
 
-    fn find_listed(&self, name: &str) -> Result<Option<Named>, Failure> {
+    fn find_listed(&self, name: &str) -> Result<Option<Named>> {
         let words = self.words.iter().filter_map(|place| match place {
             Place::Store(place) => Some(place.clone()),
             _ => None,
@@ -470,7 +470,7 @@ impl Places {
     ///
     /// # Errors
     /// There is no such session; it is not of a store; nothing may be written here.
-    pub(super) fn stored(&self, name: &str) -> Result<(Arc<Store>, String), Failure> {
+    pub(super) fn stored(&self, name: &str) -> Result<(Arc<Store>, String)> {
         match self.find(name)? {
             Named::Stored(store, name) if self.write => Ok((store, name)),
             _ => Err(
@@ -482,7 +482,7 @@ impl Places {
     }
 
     /// The sessions of a log. Of one that was read before, what was appended is read.
-    fn in_log(&self, file: &LogSource) -> Result<Arc<[LogSession]>, Failure> {
+    fn in_log(&self, file: &LogSource) -> Result<Arc<[LogSession]>> {
         let path = PathBuf::from(&file.path);
         let state = || {
             let state = state_of(&path).map_err(|error| Failure::file(&file.path, &error))?;
@@ -508,7 +508,7 @@ impl Places {
     }
 
     /// The session of a log, by its name in it.
-    fn part_of(&self, file: &LogSource, part: Option<&str>) -> Result<Arc<Session>, Failure> {
+    fn part_of(&self, file: &LogSource, part: Option<&str>) -> Result<Arc<Session>> {
         let sessions = self.in_log(file)?;
         let mut sessions = sessions.iter();
         let session = sessions.find(|one| one.part.as_deref() == part);
@@ -517,11 +517,7 @@ impl Places {
     }
 
     /// The session, if it is another than it was.
-    pub(super) fn grown(
-        &self,
-        name: &str,
-        seen: &mut SeenSession,
-    ) -> Result<Option<Arc<Session>>, Failure> {
+    pub(super) fn grown(&self, name: &str, seen: &mut SeenSession) -> Result<Option<Arc<Session>>> {
         let session = match self.find(name)? {
             Named::Stored(store, name) => store.session(&name)?,
             Named::InLog(file, part) => {
@@ -542,7 +538,7 @@ impl Places {
     }
 
     /// A number that is another when the list is, and how many lines the list has.
-    pub(super) fn mark(&self) -> Result<(u64, usize), Failure> {
+    pub(super) fn mark(&self) -> Result<(u64, usize)> {
         let mut hasher = DefaultHasher::new();
         let (stores, logs) = self.look()?;
         let mut total = logs.len();
@@ -560,11 +556,11 @@ impl Places {
 }
 
 impl SessionSource for Places {
-    fn engine(&self, edition: Edition) -> Result<&Engine, Failure> {
+    fn engine(&self, edition: Edition) -> Result<&Engine> {
         self.engines.get(edition)
     }
 
-    fn session(&self, name: &str) -> Result<Arc<Session>, Failure> {
+    fn session(&self, name: &str) -> Result<Arc<Session>> {
         match self.find(name)? {
             Named::Stored(store, name) => Ok(store.session(&name)?),
             Named::InLog(file, part) => self.part_of(&file, part.as_deref()),

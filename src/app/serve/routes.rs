@@ -6,7 +6,7 @@ use super::places::Places;
 use super::{events, openapi, write};
 use crate::app::calls::arguments::Arguments;
 use crate::app::calls::{CallAnswer, TABLE, reports};
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -92,7 +92,7 @@ async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
     response
 }
 
-type RouteFunction = fn(&Places, &Arguments) -> Result<CallAnswer, Failure>;
+type RouteFunction = fn(&Places, &Arguments) -> Result<CallAnswer>;
 
 const RUN: [(&str, RouteFunction); 14] = [
     ("sessions", Places::list),

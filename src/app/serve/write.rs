@@ -9,7 +9,7 @@
 
 use super::app::{Answer, App, arguments, body, json};
 use crate::app::calls::TABLE;
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, Result};
 use crate::engine::{Context, Message, attempted};
 use crate::history::AttemptStatus;
 use crate::render::{Provider, Source, request as request_of};
@@ -40,7 +40,7 @@ struct MessageBody {
 }
 
 impl MessageBody {
-    fn message(self, role: &str) -> Result<Message, Failure> {
+    fn message(self, role: &str) -> Result<Message> {
         let mut message = Message::new(self.role.as_deref().unwrap_or(role));
         if let Some(content) = &self.content {
             message = message.text(content);
@@ -106,7 +106,7 @@ enum Change {
     Commit(Policy),
 }
 
-type Edit = Box<dyn FnOnce(&mut Context) -> Result<Value, Failure> + Send>;
+type Edit = Box<dyn FnOnce(&mut Context) -> Result<Value> + Send>;
 
 pub(super) async fn append(State(app): State<Arc<App>>, request: Request) -> Answer {
     change(app, request, "append", |body: MessageBody| {
@@ -171,7 +171,7 @@ async fn change<B: DeserializeOwned>(
     app: Arc<App>,
     request: Request,
     route: &'static str,
-    change: impl FnOnce(B) -> Result<Change, Failure> + Send + 'static,
+    change: impl FnOnce(B) -> Result<Change> + Send + 'static,
 ) -> Answer {
     let entry = TABLE[2].iter().find(|entry| entry.name == route);
     let entry = entry.ok_or_else(|| Failure::internal("the route is not described"))?;
@@ -259,7 +259,7 @@ async fn change<B: DeserializeOwned>(
 }
 
 /// An answer with the request of an attempt that began: the store has that once.
-fn whole(context: &Context, answer: String) -> Result<String, Failure> {
+fn whole(context: &Context, answer: String) -> Result<String> {
     let begun: Value = serde_json::from_str(&answer).unwrap_or_default();
     let Some(id) = begun["attempt"].as_str() else {
         return Ok(answer);
