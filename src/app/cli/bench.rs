@@ -123,7 +123,13 @@ impl RunCommand for BenchArgs {
         let baseline = self.baseline.as_deref().map(Baseline::read).transpose()?;
         let baseline = baseline.flatten();
         let loaded = &self.load(&engine, selectors, with)?;
-        let Subjects { sessions, writers } = self.subjects(loaded)?;
+        let (mut sessions, mut writers) = (loaded.sessions.clone(), Vec::new());
+        // Commits are made in live copies.
+        for session in sessions.iter_mut().filter(|_| self.commits.is_some()) {
+            let context = Context::resume(session)?;
+            *session = context.session();
+            writers.push(Mutex::new(context));
+        }
         let index = Sizes::measure(&sessions);
         let settings = self.settings(&sessions, index.nodes);
         if let (Some(file), Some(baseline), false) = (&self.baseline, &baseline, self.force) {
@@ -161,7 +167,15 @@ impl RunCommand for BenchArgs {
             selector: selector.clone(),
             samples_ns: tally.samples(),
         });
-        let (since, writes) = self.against(baseline.as_ref(), &settings, now.collect())?;
+        let now: Vec<Sampled> = now.collect();
+        let since = baseline
+            .as_ref()
+            .map(|baseline| baseline.since(&now, self.seed));
+        let writes = self.baseline.as_deref();
+        let writes = writes.filter(|_| baseline.is_none() || self.force);
+        if let Some(file) = writes {
+            Baseline::new(settings.clone(), now).write(file)?;
+        }
         let report = Report {
             args: self,
             selectors,
@@ -204,13 +218,6 @@ struct Loaded {
     opened: Vec<Opened>,
     sessions: Vec<Arc<Session>>,
     seconds: f64,
-}
-
-/// What is measured on.
-struct Subjects {
-    sessions: Vec<Arc<Session>>,
-    /// The writers of the sessions, where commits are mixed in.
-    writers: Vec<Mutex<Context>>,
 }
 
 impl BenchArgs {
@@ -282,36 +289,6 @@ impl BenchArgs {
             opened,
             seconds,
         })
-    }
-
-    /// The sessions to select from: with --commits live copies of those that were loaded.
-    fn subjects(&self, loaded: &Loaded) -> Result<Subjects> {
-        let (mut writers, mut sessions) = (Vec::new(), loaded.sessions.clone());
-        if self.commits.is_some() {
-            for session in &mut sessions {
-                let context = Context::resume(session)?;
-                *session = context.session();
-                writers.push(Mutex::new(context));
-            }
-        }
-        Ok(Subjects { sessions, writers })
-    }
-
-    /// Compares with the baseline, if there is one, and writes the file where it is wanted. Returns what changed and
-    /// the file that was written.
-    fn against(
-        &self,
-        baseline: Option<&Baseline>,
-        settings: &str,
-        now: Vec<Sampled>,
-    ) -> Result<(Option<Vec<Since>>, Option<&str>)> {
-        let since = baseline.map(|baseline| baseline.since(&now, self.seed));
-        let file = self.baseline.as_deref();
-        let writes = file.filter(|_| baseline.is_none() || self.force);
-        if let Some(file) = writes {
-            Baseline::new(settings.to_owned(), now).write(file)?;
-        }
-        Ok((since, writes))
     }
 
     /// What is measured, apart from selectors.

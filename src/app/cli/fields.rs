@@ -37,7 +37,7 @@ pub(super) struct FieldsArgs {
 impl RunCommand for FieldsArgs {
     fn run(&self, with: &Invocation) -> Result<Exit> {
         let fields = RefCell::new(Fields::default());
-        let add = |opened: &Opened| {
+        let mut add = |opened: &Opened| {
             let added = fields.borrow_mut().add(&opened.session);
             added.map_err(|error| opened.failure(error))
         };
@@ -47,7 +47,7 @@ impl RunCommand for FieldsArgs {
         };
         let count: SessionsToOpen<'_> = &count;
         let count = self.sessions.is_all().then_some(count);
-        self.sessions.each_or_all(count, with, add)?;
+        self.sessions.each_or_all(count, with, &mut add)?;
         let report = fields.into_inner().report();
         with.print(&report, || report.text(with.paint()))
     }

@@ -115,12 +115,7 @@ impl Importing<'_> {
         for (file, message) in read.skipped.iter().take(SHOWN) {
             text += &format!("skipped {}: {}\n", printable(file), printable(message));
         }
-        if let Some(more) = read
-            .skipped
-            .len()
-            .checked_sub(SHOWN)
-            .filter(|more| *more > 0)
-        {
+        if let more @ 1.. = read.skipped.len().saturating_sub(SHOWN) {
             text += &format!("skipped {more} more\n");
         }
         if text.is_empty() {
@@ -188,26 +183,40 @@ impl ImportArgs {
         mut written: Written<'_>,
         mut sessions: Vec<Named>,
     ) -> Result<ImportedCounts> {
-        match (target, &mut sessions[..]) {
-            (ImportTarget::Directory(path), _) => {
-                self.write_directory(path, &mut written, sessions)?;
-            }
-            (ImportTarget::File(path), [named]) => {
-                input::check_output(path, &self.logs, self.force)?;
-                let (made, _) = written.take(named)?;
-                input::write(path, |out| self.write_log(&made, out))?;
-            }
-            (ImportTarget::Stdout, [named]) => {
-                let (made, _) = written.take(named)?;
-                stream(|out| self.write_log(&made, out))?;
-            }
+        let directory = match target {
+            ImportTarget::Directory(path) => Some(path),
             // A name without an extension is a directory's if there are several sessions.
-            (ImportTarget::File(path), _)
-                if Path::new(path).extension().is_none() && !Path::new(path).exists() =>
-            {
-                self.write_directory(path, &mut written, sessions)?;
+            ImportTarget::File(path) if sessions.len() != 1 => {
+                let path = Path::new(path);
+                let is_free = path.extension().is_none() && !path.exists();
+                is_free.then(|| path.to_str()).flatten()
             }
-            _ => return Err(several(target, sessions.len())),
+            _ => None,
+        };
+        if let Some(directory) = directory {
+            let file = |named: &Named| format!("{}.jsonl", named.name);
+            let files = sessions
+                .iter()
+                .map(|named| Path::new(directory).join(file(named)));
+            let files = files.map(|file| file.to_string_lossy().into_owned());
+            let files: Vec<String> = files.collect();
+            let sessions = sessions.into_iter();
+            input::write_each(sessions, &files, &self.logs, self.force, |mut named| {
+                let (made, _) = written.take(&mut named)?;
+                Ok(move |out: &mut dyn Write| self.write_log(&made, out))
+            })?;
+            return Ok(written.counts);
+        }
+        let [named] = &mut sessions[..] else {
+            return Err(several(target, sessions.len()));
+        };
+        if let ImportTarget::File(path) = target {
+            input::check_output(path, &self.logs, self.force)?;
+        }
+        let (made, _) = written.take(named)?;
+        match target {
+            ImportTarget::File(path) => input::write(path, |out| self.write_log(&made, out))?,
+            _ => stream(|out| self.write_log(&made, out)).map(|_| ())?,
         }
         Ok(written.counts)
     }
@@ -218,25 +227,6 @@ impl ImportArgs {
             // Read for stores only.
             ReadSession::Unchanged(_) | ReadSession::Session(_) | ReadSession::Stored(..) => Ok(()),
         }
-    }
-
-    /// Writes one file per session into the directory `path`, which is created if it is missing.
-    fn write_directory(
-        &self,
-        path: &str,
-        written: &mut Written<'_>,
-        sessions: Vec<Named>,
-    ) -> Result<()> {
-        let files: Vec<String> = sessions
-            .iter()
-            .map(|named| Path::new(path).join(format!("{}.jsonl", named.name)))
-            .map(|file| file.to_string_lossy().into_owned())
-            .collect();
-        let sessions = sessions.into_iter();
-        input::write_each(sessions, &files, &self.logs, self.force, |mut named| {
-            let (made, _) = written.take(&mut named)?;
-            Ok(move |out: &mut dyn Write| self.write_log(&made, out))
-        })
     }
 }
 

@@ -70,17 +70,13 @@ fn late(timeout: Duration) -> Failure {
 }
 
 pub(super) fn failure(timeout: Option<Duration>) -> Failure {
-    match (signalled(), timeout) {
+    let code = SIGNAL.load(Ordering::SeqCst);
+    let mut all = [Exit::Interrupted, Exit::Terminated, Exit::HungUp].into_iter();
+    match (all.find(|exit| *exit as u8 == code), timeout) {
         (Some(exit), _) => Failure::plain(exit, "interrupted"),
         (None, Some(timeout)) => late(timeout),
         (None, None) => Failure::plain(Exit::Interrupted, "interrupted"),
     }
-}
-
-fn signalled() -> Option<Exit> {
-    let code = SIGNAL.load(Ordering::SeqCst);
-    let all = [Exit::Interrupted, Exit::Terminated, Exit::HungUp];
-    all.into_iter().find(|exit| *exit as u8 == code)
 }
 
 /// Ends the program. The reader of standard error may not read it, or another thread may wait there: then the

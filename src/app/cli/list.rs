@@ -61,7 +61,7 @@ impl RunCommand for ListArgs {
     fn run(&self, with: &Invocation) -> Result<Exit> {
         if self.verbose {
             let mut out = String::new();
-            self.sessions.each(with, |opened| {
+            self.sessions.each(with, &mut |opened| {
                 let (json, text) = described(opened, self.at.as_deref())?;
                 append(opened, with, &[json], || text, &mut out)
             })?;
@@ -89,7 +89,7 @@ impl RunCommand for ListArgs {
                 Some(address) => self.of_store(address, with, &mut listed)?,
                 None => {
                     let word = std::slice::from_ref(word);
-                    self.sessions.each_of(word, None, with, |opened| {
+                    self.sessions.each_of(word, None, with, &mut |opened| {
                         let history = opened.session.history();
                         let newest = history.latest();
                         let meta = newest.and_then(|newest| newest.meta().value("meta"));

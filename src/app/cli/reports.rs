@@ -68,7 +68,7 @@ fn reports<R: Report>(
 ) -> Result<(String, usize)> {
     let engine = Engine::new();
     let mut out = String::new();
-    let count = sessions.each_that_has(with, |opened| {
+    let count = sessions.each_that_has(with, &mut |opened| {
         let report: R = opened.report(&engine, options)?;
         visit(opened, &report);
         let text = || report.text(options, with.paint());
@@ -222,7 +222,7 @@ fn follow_steps(words: &[String], options: &ReportOptions, with: &Invocation) ->
     let engine = Engine::new();
     let mut all: HashMap<String, PrintedSteps> = HashMap::new();
     let mut named = String::new();
-    super::sessions::follow(words, with, |opened| {
+    super::sessions::follow(words, with, &mut |opened| {
         let report: StepReport = match opened.report(&engine, options) {
             Ok(report) => report,
             // Nothing is committed yet.
@@ -400,7 +400,7 @@ impl RunCommand for ShowArgs {
             .tokenizer(self.tokenizer.tokenizer);
         let is_markdown = self.markdown || with.format == Some(PrintAs::Markdown);
         let mut out = String::new();
-        sessions.each_that_has(with, |opened| {
+        sessions.each_that_has(with, &mut |opened| {
             let report: ShowReport = opened.report(&engine, &options)?;
             if report.snapshots.iter().all(|shown| shown.blocks.is_empty()) {
                 let place = match &report.snapshots[..] {
@@ -446,11 +446,11 @@ pub(super) struct UsageCommand {
 impl RunCommand for UsageCommand {
     fn run(&self, with: &Invocation) -> Result<Exit> {
         let mut usage = Usage::new(self.by, self.prices.table()?);
-        let add = |opened: &Opened| {
+        let mut add = |opened: &Opened| {
             let added = usage.add(&opened.name, &opened.session);
             added.map_err(|error| opened.failure(error))
         };
-        self.sessions.each_or_all(None, with, add)?;
+        self.sessions.each_or_all(None, with, &mut add)?;
         with.print(&usage, || usage.text(with.paint()))
     }
 }
@@ -492,7 +492,7 @@ impl RunCommand for TopArgs {
         // By session, if it is not a group of blocks.
         let by = By::parse(&self.by);
         let mut top: Option<Top> = None;
-        self.sessions.each_of(&names, None, with, |opened| {
+        self.sessions.each_of(&names, None, with, &mut |opened| {
             let top = top.get_or_insert_with(|| {
                 let fitting = || Top::fitting(&engine, &opened.session, &part);
                 Top::new(by, self.tokenizer.tokenizer.unwrap_or_else(fitting))
@@ -536,7 +536,7 @@ impl RunCommand for AssertArgs {
         let mut holds = true;
         let (engine, mut out) = (Engine::new(), String::new());
         // A condition is one of every session: none is left out.
-        let count = self.sessions.each(with, |opened| {
+        let count = self.sessions.each(with, &mut |opened| {
             let report: AssertReport = opened.report(&engine, &options)?;
             holds &= report.holds;
             let text = || report.text(&options, with.paint());
@@ -672,34 +672,37 @@ impl RunCommand for GrepArgs {
             }
             Ok(found)
         };
-        let sessions = sessions.each_of(&sessions.sessions, Some(&to_open), with, |opened| {
-            let found: GrepReport = opened.report(&engine, &options)?;
-            if found.blocks.is_empty() {
-                return Ok(());
-            }
-            let is_text = !with.is_json() && !self.list && !self.count;
-            if found_any && is_text && opened.several {
-                print("\n")?;
-            }
-            found_any = true;
-            let name = &opened.name;
-            print(&match (with.is_json(), self.list, self.count) {
-                (true, true, _) => answer::json(name)? + "\n",
-                (true, _, true) => format!("{}\n", json!({"session": name, "lines": found.lines})),
-                (false, true, _) => printable(name) + "\n",
-                (false, _, true) => {
-                    let name = opened.label().map(|name| format!("{}: ", printable(name)));
-                    format!("{}{}\n", name.unwrap_or_default(), amount(found.lines))
+        let sessions =
+            sessions.each_of(&sessions.sessions, Some(&to_open), with, &mut |opened| {
+                let found: GrepReport = opened.report(&engine, &options)?;
+                if found.blocks.is_empty() {
+                    return Ok(());
                 }
-                _ => {
-                    let mut out = String::new();
-                    let text = || found.text(&options, with.paint());
-                    append(opened, with, &[&found], text, &mut out)?;
-                    out
+                let is_text = !with.is_json() && !self.list && !self.count;
+                if found_any && is_text && opened.several {
+                    print("\n")?;
                 }
-            })
-            .map(|_| ())
-        })?;
+                found_any = true;
+                let name = &opened.name;
+                print(&match (with.is_json(), self.list, self.count) {
+                    (true, true, _) => answer::json(name)? + "\n",
+                    (true, _, true) => {
+                        format!("{}\n", json!({"session": name, "lines": found.lines}))
+                    }
+                    (false, true, _) => printable(name) + "\n",
+                    (false, _, true) => {
+                        let name = opened.label().map(|name| format!("{}: ", printable(name)));
+                        format!("{}{}\n", name.unwrap_or_default(), amount(found.lines))
+                    }
+                    _ => {
+                        let mut out = String::new();
+                        let text = || found.text(&options, with.paint());
+                        append(opened, with, &[&found], text, &mut out)?;
+                        out
+                    }
+                })
+                .map(|_| ())
+            })?;
         if !found_any {
             let sessions = counted(sessions as u64, "session");
             say(&format!("note: nothing was found in {sessions}\n"));

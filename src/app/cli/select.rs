@@ -280,7 +280,7 @@ impl SelectArgs {
         sessions::follow(
             &sessions::or_newest(names, how.with.limits)?,
             &how.with,
-            |opened| {
+            &mut |opened| {
                 let answers = match shown.entry(opened.name.clone()) {
                     Entry::Occupied(known) => known.into_mut(),
                     Entry::Vacant(new) => new.insert(FollowedAnswers::new(&prepared)?),

@@ -208,7 +208,7 @@ pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
 /// Opens the sessions that words mean, and keeps them all.
 pub(super) fn open_words(words: &[String], with: &Invocation) -> Result<Vec<Opened>> {
     let mut all = Vec::new();
-    SessionsArgs::default().each_of(words, None, with, |opened| {
+    SessionsArgs::default().each_of(words, None, with, &mut |opened| {
         all.push(opened.clone());
         Ok(())
     })?;
@@ -356,11 +356,7 @@ impl Opening {
     }
 
     /// Opens all, and gives each session to `visit`. Returns how many there were.
-    fn each(
-        &mut self,
-        sources: &[LogSource],
-        visit: &mut impl FnMut(&Opened) -> Result<()>,
-    ) -> Result<usize> {
+    fn each(&mut self, sources: &[LogSource], visit: &mut Visit<'_>) -> Result<usize> {
         for sources in sources.chunks(TOGETHER) {
             for opened in self.open(sources)? {
                 visit(&opened)?;
@@ -408,11 +404,7 @@ enum Followed<'w> {
 ///
 /// # Errors
 /// A word that is missing from the first; no store is followed, and all files have been given up; those of `visit`.
-pub(super) fn follow(
-    words: &[String],
-    with: &Invocation,
-    mut visit: impl FnMut(&Opened) -> Result<()>,
-) -> Result<Exit> {
+pub(super) fn follow(words: &[String], with: &Invocation, visit: &mut Visit<'_>) -> Result<Exit> {
     let mut opening = Opening::new(with.limits, words.len() > 1);
     opening.followed = Some(FollowedLogs::default());
     let mut all = Vec::with_capacity(words.len());
@@ -439,7 +431,7 @@ pub(super) fn follow(
         for followed in &mut all {
             let sources = match followed {
                 Followed::Store(address, store, open) => {
-                    follow_store(*address, store, open, opening.several, &mut visit)?;
+                    follow_store(*address, store, open, opening.several, visit)?;
                     continue;
                 }
                 Followed::Path { path, is_folder } if *is_folder => LogSource::below(path)?,
@@ -465,7 +457,7 @@ fn follow_store(
     store: &Store,
     open: &mut HashMap<String, Arc<Session>>,
     several: bool,
-    visit: &mut impl FnMut(&Opened) -> Result<()>,
+    visit: &mut Visit<'_>,
 ) -> Result<()> {
     let names = if address.is_several() {
         store.names(address.glob())?
@@ -610,6 +602,9 @@ impl InspectedArgs {
     }
 }
 
+/// What is done with each session.
+pub(super) type Visit<'a> = dyn FnMut(&Opened) -> Result<()> + 'a;
+
 /// Says which sessions of a store, whose name matches a pattern, need to be opened, in byte order of
 /// their names; `None` for all.
 pub(super) type SessionsToOpen<'a> = &'a dyn Fn(&Store, &str) -> Result<Option<Vec<String>>>;
@@ -752,24 +747,16 @@ impl SessionsArgs {
     /// each to `visit`.
     /// Those of a store are open one at a time, and only those that were chosen. Returns how many there were;
     /// says so if there was none.
-    pub(super) fn each(
-        &self,
-        with: &Invocation,
-        visit: impl FnMut(&Opened) -> Result<()>,
-    ) -> Result<usize> {
+    pub(super) fn each(&self, with: &Invocation, visit: &mut Visit<'_>) -> Result<usize> {
         let names = or_newest(&self.sessions, with.limits)?;
         self.each_of(&names, None, with, visit)
     }
 
     /// As [`SessionsArgs::each`], where one of several sessions that lacks a snapshot that is wanted, such as a fork
     /// without a commit, is left out with a note, as `select` does. Returns how many are left.
-    pub(super) fn each_that_has(
-        &self,
-        with: &Invocation,
-        mut visit: impl FnMut(&Opened) -> Result<()>,
-    ) -> Result<usize> {
+    pub(super) fn each_that_has(&self, with: &Invocation, visit: &mut Visit<'_>) -> Result<usize> {
         let (mut left_out, mut first) = (0, None);
-        let count = self.each(with, |opened| match visit(opened) {
+        let count = self.each(with, &mut |opened| match visit(opened) {
             Err(failure) if opened.several && failure.is_no_snapshot() => {
                 left_out += 1;
                 first.get_or_insert((opened.name.clone(), failure));
@@ -797,14 +784,14 @@ impl SessionsArgs {
         words: &[String],
         to_open: Option<SessionsToOpen<'_>>,
         with: &Invocation,
-        mut visit: impl FnMut(&Opened) -> Result<()>,
+        visit: &mut Visit<'_>,
     ) -> Result<usize> {
         let mut count = 0;
         let mut several = words.len() > 1;
         for run in runs(words) {
             if let Some(address) = StoreAddress::parse(&run[0]) {
                 several |= address.is_several();
-                count += self.of_store(address, several, to_open, &mut visit)?;
+                count += self.of_store(address, several, to_open, visit)?;
                 continue;
             }
             if !self.is_all() {
@@ -817,7 +804,7 @@ impl SessionsArgs {
             }
             let mut opening = Opening::new(with.limits, several);
             let sources = opening.sources(run)?;
-            count += opening.each(&sources, &mut visit)?;
+            count += opening.each(&sources, visit)?;
             several |= opening.several;
         }
         Ok(count)
@@ -828,12 +815,12 @@ impl SessionsArgs {
         &self,
         to_open: Option<SessionsToOpen<'_>>,
         with: &Invocation,
-        mut visit: impl FnMut(&Opened) -> Result<()>,
+        visit: &mut Visit<'_>,
     ) -> Result<usize> {
         if !self.sessions.is_empty() {
             return self.each_of(&self.sessions, to_open, with, visit);
         }
-        Opening::new(with.limits, true).each(&logs_of_machine()?, &mut visit)
+        Opening::new(with.limits, true).each(&logs_of_machine()?, visit)
     }
 
     /// Whether no option chooses among the sessions of a store.
@@ -846,7 +833,7 @@ impl SessionsArgs {
         address: StoreAddress<'_>,
         several: bool,
         to_open: Option<SessionsToOpen<'_>>,
-        visit: &mut impl FnMut(&Opened) -> Result<()>,
+        visit: &mut Visit<'_>,
     ) -> Result<usize> {
         let store = open_store(address.store, Access::Read)?;
         let to_open = match to_open {

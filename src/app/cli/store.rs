@@ -183,17 +183,13 @@ fn delete(session: &str, yes: bool, wait: Wait, with: &Invocation) -> Result<Exi
         note_held(&store);
         return with.done(&json!({"deleted": name}));
     }
-    let opened = open_store(store, Access::Read)?;
-    // Says which names are near.
-    opened.session(name)?;
-    let found = opened.sessions(name)?;
-    let info = found.iter().find(|info| info.name == name);
-    let working = if info.is_some_and(|info| info.working) {
+    let history = open_store(store, Access::Read)?.session(name)?.history();
+    let working = if history.has_working() {
         " and the working state"
     } else {
         ""
     };
-    let what = counted(info.map_or(0, |info| info.snapshots as u64), "snapshot");
+    let what = counted(history.committed().len() as u64, "snapshot");
     Err(Failure::usage(format!(
         "{what}{working} of `{name}` would be deleted, and nothing brings them back"
     ))
