@@ -280,13 +280,12 @@ fn fitting(fit: &Fit<'_>, previews: &Previews) -> String {
         [] => String::new(),
         nodes => output::previewed(&table, nodes, previews),
     };
+    let blocks = output::counted(summary.documents_considered as u64, "block");
+    let (chosen, used) = (summary.documents_selected, summary.tokens_used);
     let _ = writeln!(
         text,
-        "{} of {}, {} of {} tokens",
-        summary.documents_selected,
-        output::counted(summary.documents_considered as u64, "block"),
-        summary.tokens_used,
-        summary.budget,
+        "{chosen} of {blocks}, {used} of {} tokens",
+        summary.budget
     );
     text
 }

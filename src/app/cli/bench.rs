@@ -8,7 +8,7 @@ use super::sessions::{Opened, open_again, open_words};
 use super::{input, output};
 use crate::app::measure::allocations;
 use crate::app::measure::baseline::{Baseline, Sampled, Since};
-use crate::app::measure::compare::{Comparison, Side, compare};
+use crate::app::measure::compare::{Comparison, compare};
 use crate::app::measure::mix::{MOST_WEIGHT, Mix};
 use crate::app::measure::run::{Outcome, Work, run_once};
 use crate::app::measure::statistics::Ratio;
@@ -353,11 +353,8 @@ impl Report<'_> {
     fn json(&self) -> Value {
         let (args, outcome) = (self.args, &self.outcome);
         let seconds = outcome.elapsed.as_secs_f64();
-        let selectors = self
-            .selectors
-            .iter()
-            .zip(self.weights)
-            .zip(&outcome.selects);
+        let selectors = self.selectors.iter().zip(self.weights);
+        let selectors = selectors.zip(&outcome.selects);
         let selectors = selectors.map(|((selector, weight), tally)| {
             let mut json = tally.json(seconds);
             json["selector"] = json!(selector);
@@ -414,11 +411,8 @@ impl Report<'_> {
             text += &table(&lines, |tally| tally.response.as_ref());
         }
         let seconds = outcome.elapsed.as_secs_f64();
-        let selects: u64 = outcome
-            .selects
-            .iter()
-            .map(|tally| tally.service.len())
-            .sum();
+        let selects = outcome.selects.iter().map(|tally| tally.service.len());
+        let selects: u64 = selects.sum();
         let cache = match self.cache["hit_rate"].as_f64() {
             Some(hit_rate) if !args.cold => format!("hits {:.2} %", hit_rate * 100.0),
             _ => "empty each time".to_owned(),
@@ -483,21 +477,17 @@ fn comparison(compared: &Comparison) -> String {
         .words([2])
         .numbers([0]);
     let Comparison { first, second, .. } = compared;
-    for (
-        name,
-        Side {
-            selectors,
-            select_ns,
-            rows,
-        },
-    ) in [("A", first), ("B", second)]
-    {
-        let selectors = match &selectors[..] {
+    for (name, side) in [("A", first), ("B", second)] {
+        let selectors = match &side.selectors[..] {
             [selector] => output::clean(selector, WIDTH),
             selectors => counted(selectors.len() as u64, "selector"),
         };
-        let time = short_time(select_ns.round() as u64);
-        table.add([time, amount(*rows as u64), format!("{name}  {selectors}")]);
+        let (time, rows) = (side.select_ns.round() as u64, side.rows as u64);
+        table.add([
+            short_time(time),
+            amount(rows),
+            format!("{name}  {selectors}"),
+        ]);
     }
     let Ratio { ratio, low, high } = compared.ratio;
     let verdict = match compared.verdict {

@@ -170,8 +170,8 @@ fn no_server() -> Failure {
     Failure::usage("this build has no server: install with `--features mcp`")
 }
 
-#[cfg(test)]
 #[cfg(not(feature = "mcp"))]
+#[cfg(test)]
 mod tests {
     use super::no_server;
     use crate::app::present::Exit;

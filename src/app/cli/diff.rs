@@ -466,11 +466,8 @@ fn lines(diff: &str, paint: Paint) -> Vec<String> {
     // A mark that both texts have, or none needs, would part lines that belong together.
     let is_mark = |line: &str| line.starts_with('\\');
     let marks = all.iter().filter(|line| is_mark(line)).count();
-    let is_common = all
-        .iter()
-        .rev()
-        .nth(1)
-        .is_some_and(|line| line.starts_with(' '));
+    let before_last = all.iter().rev().nth(1);
+    let is_common = before_last.is_some_and(|line| line.starts_with(' '));
     if marks == 2 || is_common {
         all.retain(|line| !is_mark(line));
     }
@@ -516,11 +513,8 @@ fn marked(older: &str, newer: &str, paint: Paint) -> Option<String> {
         return None;
     }
     let edits = edits(&old, &new);
-    let removed: usize = edits
-        .iter()
-        .flat_map(|edit| &old[edit.older.clone()])
-        .map(|word| word.len())
-        .sum();
+    let removed = edits.iter().flat_map(|edit| &old[edit.older.clone()]);
+    let removed: usize = removed.map(|word| word.len()).sum();
     if (older.len() - removed) * 2 < older.len().max(newer.len()) {
         return None;
     }
@@ -600,10 +594,8 @@ fn unknown(name: &str, id: &str, session: &Session) -> Failure {
     };
     let ending = format!(":{id}");
     let ends = ids.iter().find(|id| id.ends_with(&ending)).copied();
-    match ends.or_else(|| nearest_at(LIKENESS, id, ids)) {
-        Some(near) => failure.with_help(format!("did you mean `{near}`?")),
-        None => failure.with_help(format!("pactql select {name} \"@* *\" --format ids")),
-    }
+    let failure = failure.with_help(format!("pactql select {name} \"@* *\" --format ids"));
+    failure.near(ends.or_else(|| nearest_at(LIKENESS, id, ids)))
 }
 
 const MOST_IDS: usize = 10_000;
@@ -644,6 +636,9 @@ fn events(life: &Life, paint: Paint) -> String {
     let mut out = String::new();
     let widths = life.events.iter().map(|event| event.snapshot.len());
     let width = widths.max().unwrap_or(0);
+    let said = |word: &str, more: [Option<String>; 2]| {
+        word.to_owned() + &more.map(Option::unwrap_or_default).concat()
+    };
     for event in &life.events {
         let place = paint.tint(Tint::Place, &format!("{:width$}", event.snapshot));
         let (tint, words) = match &event.kind {
@@ -652,22 +647,12 @@ fn events(life: &Life, paint: Paint) -> String {
                     .as_deref()
                     .map(|id| format!(" under {}", printable(id)));
                 let by = by.as_ref().map(|by| format!(", {}", came(by)));
-                let words = [
-                    "appeared".to_owned(),
-                    parent.unwrap_or_default(),
-                    by.unwrap_or_default(),
-                ];
-                (Tint::Added, words.concat())
+                (Tint::Added, said("appeared", [parent, by]))
             }
             BlameKind::Went { why, with } => {
                 let with = with.as_deref().map(|id| format!(" with {}", printable(id)));
                 let why = why.as_ref().map(|why| format!(": {}", went(why)));
-                let words = [
-                    "went".to_owned(),
-                    with.unwrap_or_default(),
-                    why.unwrap_or_default(),
-                ];
-                (Tint::Removed, words.concat())
+                (Tint::Removed, said("went", [with, why]))
             }
             BlameKind::Changed { fields, .. } => {
                 let fields: Vec<String> = fields.iter().map(|field| printable(field)).collect();

@@ -368,10 +368,7 @@ impl Refs {
                 let Some(id) = writing.context().unpin(name) else {
                     let known = writing.context().references().map(|(name, _)| name);
                     let failure = Failure::value(format!("no reference has the name `{name}`"));
-                    return Err(match nearest(name, known) {
-                        Some(near) => failure.with_help(format!("did you mean `{near}`?")),
-                        None => failure,
-                    });
+                    return Err(failure.near(nearest(name, known)));
                 };
                 writing.save()?;
                 print_ids(with, &[id])

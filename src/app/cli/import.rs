@@ -225,7 +225,7 @@ impl ImportArgs {
         match made {
             ReadSession::Log(log) => log.recording.write_jsonl(out, self.full),
             // Read for stores only.
-            ReadSession::Unchanged(_) | ReadSession::Session(_) | ReadSession::Stored(..) => Ok(()),
+            _ => Ok(()),
         }
     }
 }

@@ -65,10 +65,8 @@ pub(super) fn tree<'a>(nodes: impl Iterator<Item = Node<'a>>, previews: &Preview
     let mut text = String::new();
     let mut group: Vec<Node<'a>> = Vec::new();
     for node in nodes {
-        if group
-            .first()
-            .is_some_and(|first| label(*first) != label(node))
-        {
+        let is_other = |first: &Node<'_>| label(*first) != label(node);
+        if group.first().is_some_and(is_other) {
             outline(&mut group, previews, &mut text);
         }
         group.push(node);
@@ -149,15 +147,10 @@ impl Previews {
         let tool = clean(&tool, width / 2);
         let content = content(node);
         let room = width - tool.chars().count();
-        let found = self
-            .patterns
-            .iter()
-            .find_map(|pattern| pattern.find(&content));
-        let (text, found) = part(
-            &content,
-            found,
-            room.saturating_sub(usize::from(!tool.is_empty())),
-        );
+        let mut patterns = self.patterns.iter();
+        let found = patterns.find_map(|pattern| pattern.find(&content));
+        let room = room.saturating_sub(usize::from(!tool.is_empty()));
+        let (text, found) = part(&content, found, room);
         let mut shown = self.paint.tint(Tint::Tool, &tool);
         if !tool.is_empty() && !text.is_empty() {
             shown.push(' ');

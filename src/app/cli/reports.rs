@@ -653,12 +653,10 @@ impl GrepArgs {
 impl RunCommand for GrepArgs {
     fn run(&self, with: &Invocation) -> Result<Exit> {
         // An invalid pattern is reported before anything is read.
-        let search = Search::new(&self.pattern()?, self.ignore_case)?
-            .around(
-                self.before_context.unwrap_or(self.context),
-                self.after_context.unwrap_or(self.context),
-            )
-            .inverted(self.invert_match);
+        let before = self.before_context.unwrap_or(self.context);
+        let after = self.after_context.unwrap_or(self.context);
+        let search = Search::new(&self.pattern()?, self.ignore_case)?;
+        let search = search.around(before, after).inverted(self.invert_match);
         let engine = Engine::new();
         let (sessions, part) = self.inspected.split(self.first(), Part::all(), with)?;
         let is_all = part.is_all(&engine)?;

@@ -277,17 +277,14 @@ impl SelectArgs {
             }
         }
         let mut shown: HashMap<String, FollowedAnswers> = HashMap::new();
-        sessions::follow(
-            &sessions::or_newest(names, how.with.limits)?,
-            &how.with,
-            &mut |opened| {
-                let answers = match shown.entry(opened.name.clone()) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(new) => new.insert(FollowedAnswers::new(&prepared)?),
-                };
-                answers.grow(opened, how)
-            },
-        )
+        let names = sessions::or_newest(names, how.with.limits)?;
+        sessions::follow(&names, &how.with, &mut |opened| {
+            let answers = match shown.entry(opened.name.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(FollowedAnswers::new(&prepared)?),
+            };
+            answers.grow(opened, how)
+        })
     }
 
     fn run_file(&self, file: &str, how: &How) -> Result<Exit> {

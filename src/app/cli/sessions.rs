@@ -581,24 +581,18 @@ impl InspectedArgs {
         default: Part,
         with: &Invocation,
     ) -> Result<(SessionsArgs, Part)> {
-        let words: Vec<String> = first
-            .into_iter()
-            .chain(&self.sessions.sessions)
-            .cloned()
-            .collect();
+        let words = first.into_iter().chain(&self.sessions.sessions);
+        let words: Vec<String> = words.cloned().collect();
         let (names, part) = self.time.split(&words, default)?;
-        let names = or_newest(&names, with.limits)?;
         let sessions = SessionsArgs {
-            sessions: names,
+            sessions: or_newest(&names, with.limits)?,
             ..self.sessions.clone()
         };
-        Ok((
-            sessions,
-            match &self.selector {
-                Some(selector) => part.only(selector),
-                None => part,
-            },
-        ))
+        let part = match &self.selector {
+            Some(selector) => part.only(selector),
+            None => part,
+        };
+        Ok((sessions, part))
     }
 }
 
@@ -881,13 +875,13 @@ impl SessionsArgs {
         let mut found = store.page(address.glob(), "", most)?;
         let all = found.len();
         found.retain(|ListedInfo { info, meta }| {
-            let after = self
-                .since
-                .is_none_or(|since| info.committed_at_ns >= Some(since));
+            let after = |since| info.committed_at_ns >= Some(since);
             let before = |until| info.committed_at_ns.is_some_and(|time| time <= until);
             let meta = meta.as_deref();
             let has = |pair| meta.is_some_and(|meta| has(meta, pair));
-            after && self.until.is_none_or(before) && self.meta.iter().all(has)
+            self.since.is_none_or(after)
+                && self.until.is_none_or(before)
+                && self.meta.iter().all(has)
         });
         if found.is_empty() && all > 0 {
             let sessions = counted(all as u64, "session");

@@ -72,10 +72,6 @@ pub(super) fn with_command(arguments: &[OsString], program: fn() -> Command) -> 
         .skip(1)
         .map(|word| word.to_string_lossy())
         .collect();
-    let is_one = |word: &str| {
-        let one = StoreAddress::parse(word).map(|address| !address.is_several());
-        one.unwrap_or_else(|| !Path::new(word).is_dir())
-    };
     let command = match &typed[..] {
         [] => "sessions",
         [json] if json == "--json" => "sessions",
@@ -85,10 +81,10 @@ pub(super) fn with_command(arguments: &[OsString], program: fn() -> Command) -> 
                 && program().find_subcommand(&**path).is_none()
                 && !rest.iter().any(|word| is_selector(word)) =>
         {
-            if is_one(path) {
-                "steps"
-            } else {
-                "sessions"
+            match StoreAddress::parse(path) {
+                Some(address) if address.is_several() => "sessions",
+                None if Path::new(&**path).is_dir() => "sessions",
+                _ => "steps",
             }
         }
         _ => return words,
@@ -181,19 +177,12 @@ pub(super) fn failure(error: &Error, program: &Command, words: &[String]) -> Fai
         ErrorKind::UnknownArgument | ErrorKind::TooManyValues => extra_word(&invalid, &typed),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let mut message = first_line(error);
-            let (near, valid) = (
-                text(ContextKind::SuggestedValue),
-                list(ContextKind::ValidValue),
-            );
+            let valid = list(ContextKind::ValidValue);
             if !valid.is_empty() {
                 message.extend(["; it takes ", &valid.join(", ")]);
             }
-            let failure = Failure::value(message);
-            if near.is_empty() {
-                failure
-            } else {
-                failure.with_help(format!("did you mean `{near}`?"))
-            }
+            let near = text(ContextKind::SuggestedValue);
+            Failure::value(message).near(Some(&*near).filter(|near| !near.is_empty()))
         }
         ErrorKind::MissingRequiredArgument => {
             let called = |argument: &String| match argument.split_once(' ') {
@@ -248,10 +237,10 @@ fn command(word: &str, typed: &Typed<'_>) -> Failure {
         return Failure::coded("E_USAGE", Exit::Selector, message);
     }
     let failure = Failure::usage(format!("there is no command `{word}`"));
-    failure.with_help(match nearest(&lower, READERS.split(' ')) {
-        Some(near) => format!("did you mean `pactql {near}`?"),
-        None => "`pactql --help` lists the commands".to_owned(),
-    })
+    let near = nearest(&lower, READERS.split(' ')).map(|near| format!("pactql {near}"));
+    failure
+        .with_help("`pactql --help` lists the commands")
+        .near(near.as_deref())
 }
 
 /// The words after a command of the table: a selector in several words is one, and where sessions are many, the

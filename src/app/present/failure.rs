@@ -169,6 +169,15 @@ impl Failure {
         self
     }
 
+    /// Advises the name that is near what was typed, if there is one.
+    #[cfg(feature = "cli")]
+    pub(crate) fn near(self, name: Option<&str>) -> Self {
+        match name {
+            Some(name) => self.with_help(format!("did you mean `{name}`?")),
+            None => self,
+        }
+    }
+
     /// As [`Failure::with_help`], also of the error of a selector.
     pub(crate) fn advised(self, help: impl Into<String>) -> Self {
         match self {
