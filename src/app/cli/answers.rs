@@ -51,10 +51,8 @@ impl<'a> AnswerLabels<'a> {
 
     /// What a line of an answer begins with: each label and a tab.
     pub(super) fn prefix(self) -> String {
-        let labels = self.named().into_iter();
-        labels
-            .map(|(_, label)| format!("{}\t", output::printable(label)))
-            .collect()
+        let label = |(_, label)| format!("{}\t", output::printable(label));
+        self.named().into_iter().map(label).collect()
     }
 
     /// A JSON value with this name beside the labels, or alone without labels.

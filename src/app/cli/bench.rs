@@ -168,9 +168,8 @@ impl RunCommand for BenchArgs {
             samples_ns: tally.samples(),
         });
         let now: Vec<Sampled> = now.collect();
-        let since = baseline
-            .as_ref()
-            .map(|baseline| baseline.since(&now, self.seed));
+        let since = baseline.as_ref();
+        let since = since.map(|baseline| baseline.since(&now, self.seed));
         let writes = self.baseline.as_deref();
         let writes = writes.filter(|_| baseline.is_none() || self.force);
         if let Some(file) = writes {
@@ -250,9 +249,8 @@ impl BenchArgs {
             ))
             .with_help("give one number for each selector, in their order"));
         }
-        let sum = weights
-            .iter()
-            .fold(0, |sum: u64, weight| sum.saturating_add(*weight));
+        let sum = weights.iter();
+        let sum = sum.fold(0, |sum: u64, weight| sum.saturating_add(*weight));
         if !(1..=MOST_WEIGHT).contains(&sum) {
             return Err(
                 Failure::value(format!("the sum of `--weights` is {sum}")).with_help(format!(
@@ -473,9 +471,8 @@ fn since_table(since: &[Since]) -> String {
 }
 
 fn comparison(compared: &Comparison) -> String {
-    let mut table = TextTable::new("a select,rows,".split(','))
-        .words([2])
-        .numbers([0]);
+    let table = TextTable::new("a select,rows,".split(',')).words([2]);
+    let mut table = table.numbers([0]);
     let Comparison { first, second, .. } = compared;
     for (name, side) in [("A", first), ("B", second)] {
         let selectors = match &side.selectors[..] {

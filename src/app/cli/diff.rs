@@ -643,9 +643,8 @@ fn events(life: &Life, paint: Paint) -> String {
         let place = paint.tint(Tint::Place, &format!("{:width$}", event.snapshot));
         let (tint, words) = match &event.kind {
             BlameKind::Appeared { parent, by } => {
-                let parent = parent
-                    .as_deref()
-                    .map(|id| format!(" under {}", printable(id)));
+                let parent = parent.as_deref();
+                let parent = parent.map(|id| format!(" under {}", printable(id)));
                 let by = by.as_ref().map(|by| format!(", {}", came(by)));
                 (Tint::Added, said("appeared", [parent, by]))
             }

@@ -125,10 +125,8 @@ impl ExportArgs {
         }
         let store = open_store(address.store, Access::Read)?;
         let found = sessions_of(&store, address)?;
-        if Path::new(directory)
-            .extension()
-            .is_some_and(|end| end == "jsonl")
-        {
+        let end = Path::new(directory).extension();
+        if end.is_some_and(|end| end == "jsonl") {
             let sessions = counted(found.len() as u64, "session");
             return Err(Failure::usage(format!(
                 "expected a directory for {sessions}, and `{directory}` is named as a file"
@@ -162,10 +160,8 @@ fn file_of(directory: &str, name: &str) -> Result<String> {
         ))
         .with_help("export it with a file of your choice, or rename it"));
     }
-    Ok(Path::new(directory)
-        .join(file)
-        .to_string_lossy()
-        .into_owned())
+    let file = Path::new(directory).join(file);
+    Ok(file.to_string_lossy().into_owned())
 }
 
 /// What is the request that a model is sent? Prints a snapshot as one.

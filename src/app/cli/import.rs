@@ -87,9 +87,8 @@ impl Importing<'_> {
             }
             if !read.skipped.is_empty() {
                 let skipped = read.skipped.iter();
-                json["invalid"] = skipped
-                    .map(|(file, message)| json!({"file": file, "message": message}))
-                    .collect();
+                let skipped = skipped.map(|(file, why)| json!({"file": file, "message": why}));
+                json["invalid"] = skipped.collect();
             }
             let line = format!("{json}\n");
             if !matches!(self.target, ImportTarget::Stdout) {
@@ -194,11 +193,10 @@ impl ImportArgs {
             _ => None,
         };
         if let Some(directory) = directory {
-            let file = |named: &Named| format!("{}.jsonl", named.name);
-            let files = sessions
-                .iter()
-                .map(|named| Path::new(directory).join(file(named)));
-            let files = files.map(|file| file.to_string_lossy().into_owned());
+            let files = sessions.iter().map(|named| {
+                let file = Path::new(directory).join(format!("{}.jsonl", named.name));
+                file.to_string_lossy().into_owned()
+            });
             let files: Vec<String> = files.collect();
             let sessions = sessions.into_iter();
             input::write_each(sessions, &files, &self.logs, self.force, |mut named| {
@@ -234,9 +232,8 @@ impl ImportArgs {
 /// was none.
 pub(super) fn log_report(logs: &LogImport) -> (Value, String) {
     let renamed = logs.renamed.iter();
-    let renamed: Vec<Value> = renamed
-        .map(|(from, to)| json!({"from": from, "to": to}))
-        .collect();
+    let renamed = renamed.map(|(from, to)| json!({"from": from, "to": to}));
+    let renamed: Vec<Value> = renamed.collect();
     let json = json!({
         "grown": logs.grown,
         "new": logs.new,
@@ -307,9 +304,8 @@ pub(super) fn write_store(
         let source = || written.source(named);
         is_taken(named) || source().is_some_and(|path| there.has_source(&path))
     };
-    let logs = sessions
-        .iter()
-        .filter(|named| !skips && named.is_log() && (follows || is_known(named)));
+    let logs = sessions.iter();
+    let logs = logs.filter(|named| !skips && named.is_log() && (follows || is_known(named)));
     let logs: HashSet<usize> = logs.map(|named| named.file).collect();
     drop(there);
     let (mut again, new): (Vec<Named>, Vec<Named>) = sessions

@@ -591,9 +591,8 @@ impl Importing<'_> {
     /// The sessions of a log, with its mark if it is known which bytes were `read`.
     fn logs_of(&self, imported: Imported, read: Option<LogBytes>, bytes: usize) -> ReadFile {
         let options = marked_options(&self.options, self.limits).filter(|_| self.is_into_store());
-        let mark = read
-            .zip(options)
-            .map(|(read, options)| Arc::new(LogMark::new(read, options, &imported)));
+        let mark = read.zip(options);
+        let mark = mark.map(|(read, options)| Arc::new(LogMark::new(read, options, &imported)));
         let made = imported.sessions.into_iter();
         ReadFile {
             made: made.map(|log| ReadSession::Log(Box::new(log))).collect(),

@@ -67,9 +67,8 @@ fn near(path: &Path) -> Option<PathBuf> {
     if shown.join(name).exists() {
         return Some(shown.join(name));
     }
-    let entries = std::fs::read_dir(Path::new(".").join(&shown))
-        .ok()?
-        .flatten();
+    let entries = std::fs::read_dir(Path::new(".").join(&shown)).ok()?;
+    let entries = entries.flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let is_wanted = |name: &String| {
         // Directories are not suggested where the ending of a file was typed.

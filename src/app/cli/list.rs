@@ -184,9 +184,8 @@ fn recent(files: &[LogSource], with: &Invocation) -> Result<Exit> {
     found.sort_by_key(|(path, one)| (Reverse(&one.when), *path));
     found.truncate(most);
     if with.is_json() {
-        let lines = found
-            .iter()
-            .map(|(path, one)| format!("{}\n", one.json(path)));
+        let lines = found.iter();
+        let lines = lines.map(|(path, one)| format!("{}\n", one.json(path)));
         return print(&lines.collect::<String>());
     }
     let rows = found.iter().map(|(path, one)| {
@@ -203,9 +202,8 @@ fn recent(files: &[LogSource], with: &Invocation) -> Result<Exit> {
     });
     let table = TextTable::of(rows, "when project title steps tokens cost session");
     let table = table.words([1, 2, 6]).numbers([0]).hide_empty();
-    let path = found
-        .first()
-        .map_or_else(String::new, |(path, _)| quoted(path));
+    let path = found.first();
+    let path = path.map_or_else(String::new, |(path, _)| quoted(path));
     print(&format!(
         "{}\npactql steps {path}\npactql show {path} latest\npactql usage --by project\n",
         table.text(with.paint())
@@ -316,9 +314,8 @@ fn nodes_of(snapshot: &Snapshot, text: &mut String) -> Value {
     }
     let _ = writeln!(text, "  by depth  {}", shown.join(", "));
     let [by_class, by_role, by_kind] = &named;
-    let by_depth = depths
-        .iter()
-        .map(|(depth, nodes)| json!({"depth": depth, "nodes": nodes}));
+    let by_depth = depths.iter();
+    let by_depth = by_depth.map(|(depth, nodes)| json!({"depth": depth, "nodes": nodes}));
     json!({
         "total": snapshot.len(),
         "by_class": by_class,

@@ -55,10 +55,8 @@ fn with_examples(command: clap::Command, path: &str, all: &[(&str, &str)]) -> cl
     let is_group = command.has_subcommands();
     let is_own = |line: &str| line.starts_with(path) || line == path.trim_end();
     let own = all.iter().filter(|(_, line)| is_own(line));
-    let own: String = own
-        .take(if is_group { 3 } else { usize::MAX })
-        .map(|(line, _)| format!("\n  {line}"))
-        .collect();
+    let own = own.take(if is_group { 3 } else { usize::MAX });
+    let own: String = own.map(|(line, _)| format!("\n  {line}")).collect();
     command
         .mut_subcommands(|command| {
             let path = format!("{path}{} ", command.get_name());

@@ -211,9 +211,8 @@ impl RangeArgs {
 
     /// The same for the library.
     pub(super) fn options(&self) -> RangeOptions {
-        let content = ContentOptions::default()
-            .mode(self.content_mode)
-            .context_lines(self.context_lines);
+        let content = ContentOptions::default().mode(self.content_mode);
+        let content = content.context_lines(self.context_lines);
         let most = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         RangeOptions {
             content: self.include_content.then_some(content),

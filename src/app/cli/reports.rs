@@ -194,9 +194,8 @@ impl RunCommand for StepsArgs {
             return Err(Failure::usage(format!("`{option}` takes no snapshot"))
                 .with_help("without it `steps` lists a range: @c3..@c7"));
         }
-        let options = ReportOptions::new(part)
-            .tokenizer(self.tokenizer.tokenizer)
-            .provider(self.form.provider);
+        let options = ReportOptions::new(part).tokenizer(self.tokenizer.tokenizer);
+        let options = options.provider(self.form.provider);
         let sessions = &sessions;
         if self.follow {
             return follow_steps(&sessions.sessions, &options, with);
@@ -233,10 +232,8 @@ fn follow_steps(words: &[String], options: &ReportOptions, with: &Invocation) ->
         let steps = &report.steps;
         let newest = steps.last().map(|step| step.cycle);
         // On another branch a log has other cycles, and all of them are new.
-        let last = printed
-            .last
-            .take()
-            .filter(|(cycle, _)| newest >= Some(*cycle));
+        let last = printed.last.take();
+        let last = last.filter(|(cycle, _)| newest >= Some(*cycle));
         let is_new = |step: &Step| match &last {
             None => true,
             Some((cycle, before)) => {
@@ -260,10 +257,8 @@ fn follow_steps(words: &[String], options: &ReportOptions, with: &Invocation) ->
             let text = report.text(options, with.paint());
             let lines: Vec<&str> = text.lines().collect();
             let rows = lines.len().saturating_sub(steps.len());
-            let titles = lines
-                .get(rows.saturating_sub(1))
-                .copied()
-                .unwrap_or_default();
+            let titles = lines.get(rows.saturating_sub(1)).copied();
+            let titles = titles.unwrap_or_default();
             let above = if last.is_none() {
                 0
             } else if titles == printed.titles {
@@ -394,10 +389,8 @@ impl RunCommand for ShowArgs {
     fn run(&self, with: &Invocation) -> Result<Exit> {
         let engine = Engine::new();
         let (sessions, part) = self.inspected.split(None, Part::default(), with)?;
-        let options = ReportOptions::new(part)
-            .before_reply(self.before_reply)
-            .full(self.full)
-            .tokenizer(self.tokenizer.tokenizer);
+        let options = ReportOptions::new(part).before_reply(self.before_reply);
+        let options = options.full(self.full).tokenizer(self.tokenizer.tokenizer);
         let is_markdown = self.markdown || with.format == Some(PrintAs::Markdown);
         let mut out = String::new();
         sessions.each_that_has(with, &mut |opened| {

@@ -8,7 +8,6 @@ use super::{input, sessions};
 use crate::app::present::folders::LogSource;
 use crate::app::present::stores::StoreAddress;
 use crate::app::present::{Exit, Failure, Result, answer, counted};
-use crate::history::Session;
 use crate::inspect::share::{Receipt, ReceiptStep, Redactor, page, receipt};
 use crate::inspect::{Counts, Tokenizer};
 use clap::{ArgGroup, Args};
@@ -85,7 +84,9 @@ impl RunCommand for ShareArgs {
             };
             return input::put(with, output, |out| out.write_all(text.as_bytes()));
         }
-        let title = self.title(&session);
+        // A path of this machine is private.
+        let title = session.name().map(str::to_owned);
+        let title = title.unwrap_or_else(|| self.own_name());
         let prices = self.prices.table()?;
         let page = page(&history, &title, &mut redactor, &mut counts, &prices);
         if !redactor.is_empty() {
@@ -101,13 +102,6 @@ impl RunCommand for ShareArgs {
 }
 
 impl ShareArgs {
-    /// What the page is called: a path of this machine is private.
-    fn title(&self, session: &Session) -> String {
-        session
-            .name()
-            .map_or_else(|| self.own_name(), str::to_owned)
-    }
-
     /// The name of the session or of its file, without the folder.
     fn own_name(&self) -> String {
         let name = &self.session;
@@ -156,11 +150,14 @@ fn text_of(receipt: &Receipt) -> String {
                 let Some(block) = receipt.blocks.get(*at as usize) else {
                     continue;
                 };
-                let what: Vec<&str> = [Some(block.role), Some(block.kind), block.tool.as_deref()]
-                    .into_iter()
-                    .flatten()
-                    .chain(block.error.then_some("error"))
-                    .collect();
+                let error = block.error.then_some("error");
+                let what = [
+                    Some(block.role),
+                    Some(block.kind),
+                    block.tool.as_deref(),
+                    error,
+                ];
+                let what: Vec<&str> = what.into_iter().flatten().collect();
                 let _ = writeln!(
                     out,
                     "  + {}  {}  {}, {}, {}",

@@ -43,10 +43,8 @@ pub(super) fn set_arguments(arguments: Vec<OsString>) -> &'static [OsString] {
 
 pub(super) fn words() -> Vec<String> {
     let words = ARGUMENTS.get().map_or(&[][..], Vec::as_slice);
-    let words = words.iter().skip(1);
-    words
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect()
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    words.iter().skip(1).map(text).collect()
 }
 
 /// Whether the arguments, which may not parse, give an option this value.
@@ -67,11 +65,8 @@ pub(super) fn help_color() -> ColorChoice {
 /// The arguments with the command that is meant where none is typed: of a path what is there, alone the sessions.
 pub(super) fn with_command(arguments: &[OsString], program: fn() -> Command) -> Vec<OsString> {
     let mut words = arguments.to_vec();
-    let typed: Vec<_> = arguments
-        .iter()
-        .skip(1)
-        .map(|word| word.to_string_lossy())
-        .collect();
+    let typed = arguments.iter().skip(1).map(|word| word.to_string_lossy());
+    let typed: Vec<_> = typed.collect();
     let command = match &typed[..] {
         [] => "sessions",
         [json] if json == "--json" => "sessions",
@@ -205,9 +200,8 @@ fn first_line(error: &Error) -> String {
     let lines = lines.filter(|line| !line.trim_start().starts_with("[possible values"));
     let message = lines.map(str::trim).collect::<Vec<_>>().join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message);
-    message
-        .replace('\'', "`")
-        .replace("not in 1..18446744073709551615", "not at least 1")
+    let message = message.replace('\'', "`");
+    message.replace("not in 1..18446744073709551615", "not at least 1")
 }
 
 fn command(word: &str, typed: &Typed<'_>) -> Failure {
@@ -238,9 +232,8 @@ fn command(word: &str, typed: &Typed<'_>) -> Failure {
     }
     let failure = Failure::usage(format!("there is no command `{word}`"));
     let near = nearest(&lower, READERS.split(' ')).map(|near| format!("pactql {near}"));
-    failure
-        .with_help("`pactql --help` lists the commands")
-        .near(near.as_deref())
+    let failure = failure.with_help("`pactql --help` lists the commands");
+    failure.near(near.as_deref())
 }
 
 /// The words after a command of the table: a selector in several words is one, and where sessions are many, the
@@ -376,9 +369,8 @@ pub(super) fn take_time(
             Ok((names.into_iter().cloned().collect(), Some(one.clone())))
         }
         ([a, b], None) if address(a).is_some() && address(b).is_some() => {
-            let range = [a, b]
-                .map(|one| address(one).unwrap_or_default())
-                .join("..");
+            let range = [a, b].map(|one| address(one).unwrap_or_default());
+            let range = range.join("..");
             Err(
                 Failure::usage("one snapshot is an address, and several are a range")
                     .with_help(retyped(&typed, vec![range])),

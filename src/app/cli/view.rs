@@ -153,10 +153,8 @@ fn is_opened(url: &str) -> bool {
     };
     let mut command = Command::new(program);
     command.args(first).arg(url);
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
+    let quiet = quiet.stderr(Stdio::null());
     let Ok(mut child) = quiet.spawn() else {
         return false;
     };

@@ -11,6 +11,9 @@ pub(super) fn is_selector(word: &str) -> bool {
     !exists(word) && !has_file_ending(word) && reads_as_selector(word)
 }
 
+/// How a selector begins that begins with a word.
+const BARE: [&str; 3] = ["depth(", "within(", "none "];
+
 pub(super) fn reads_as_selector(word: &str) -> bool {
     let mut letters = word.trim_start().chars();
     match letters.next() {
@@ -18,9 +21,7 @@ pub(super) fn reads_as_selector(word: &str) -> bool {
         // A class or a type; a path such as `./x` or `..` is none.
         Some('.') => letters.next().is_some_and(char::is_alphabetic) && !word.contains('/'),
         Some(':') => letters.next().is_some_and(char::is_alphabetic),
-        _ => ["depth(", "within(", "none "]
-            .iter()
-            .any(|start| word.starts_with(start)),
+        _ => BARE.iter().any(|start| word.starts_with(start)),
     }
 }
 
