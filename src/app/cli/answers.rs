@@ -201,10 +201,8 @@ fn summary(diff: &RangeDiff, paint: Paint, out: &mut String) {
         let (added, removed) = (block.added_ids.len(), block.removed_ids.len());
         let changed = block.changed.len();
         let place = paint.tint(Tint::Place, &format!("{newer} after {older}"));
-        let _ = writeln!(
-            out,
-            "{place}: {added} added, {removed} removed, {changed} changed"
-        );
+        let counts = format!("{added} added, {removed} removed, {changed} changed");
+        let _ = writeln!(out, "{place}: {counts}");
         for (sign, tint, id) in lone(block) {
             let line = format!("{sign} {}", output::printable(id));
             let _ = writeln!(out, "  {}", paint.tint(tint, &line));
@@ -280,10 +278,7 @@ fn fitting(fit: &Fit<'_>, previews: &Previews) -> String {
     };
     let blocks = output::counted(summary.documents_considered as u64, "block");
     let (chosen, used) = (summary.documents_selected, summary.tokens_used);
-    let _ = writeln!(
-        text,
-        "{chosen} of {blocks}, {used} of {} tokens",
-        summary.budget
-    );
+    let all = summary.budget;
+    let _ = writeln!(text, "{chosen} of {blocks}, {used} of {all} tokens");
     text
 }

@@ -242,12 +242,11 @@ impl BenchArgs {
             return Ok(vec![1; selectors]);
         }
         if weights.len() != selectors {
-            return Err(Failure::value(format!(
-                "`--weights` has {}, and there are {}",
-                counted(weights.len() as u64, "number"),
-                counted(selectors as u64, "selector"),
-            ))
-            .with_help("give one number for each selector, in their order"));
+            let numbers = counted(weights.len() as u64, "number");
+            let selectors = counted(selectors as u64, "selector");
+            let message = format!("`--weights` has {numbers}, and there are {selectors}");
+            return Err(Failure::value(message)
+                .with_help("give one number for each selector, in their order"));
         }
         let sum = weights.iter();
         let sum = sum.fold(0, |sum: u64, weight| sum.saturating_add(*weight));

@@ -97,13 +97,10 @@ impl RunCommand for DiffArgs {
             }
             words if words.len() > 1 && !words.iter().all(|word| is_session(word)) => {
                 let other = words[1..].iter().find(|word| !is_session(word));
-                let other = other.unwrap_or(&words[0]);
+                let other = printable(other.unwrap_or(&words[0]));
                 let message = match words {
                     [_, only] if is_snapshot(only) => TWO.to_owned(),
-                    _ => format!(
-                        "expected a snapshot or a session, found `{}`",
-                        printable(other)
-                    ),
+                    _ => format!("expected a snapshot or a session, found `{other}`"),
                 };
                 Err(Failure::usage(message).with_help(of_two(&words[0])))
             }
@@ -427,11 +424,8 @@ impl DiffText {
         };
         let (out, paint) = (&mut self.out, self.paint);
         if content.summary.truncated {
-            let _ = writeln!(
-                out,
-                "    too long to compare: {} bytes after {}",
-                content.summary.bytes_newer, content.summary.bytes_older
-            );
+            let (newer, older) = (content.summary.bytes_newer, content.summary.bytes_older);
+            let _ = writeln!(out, "    too long to compare: {newer} bytes after {older}");
         }
         // The names of both sides are printed already.
         for line in content.diff.iter().flat_map(|diff| lines(diff, paint)) {

@@ -249,11 +249,8 @@ impl CommitArgs {
 }
 
 fn text(report: &Committed) -> String {
-    let mut text = format!(
-        "cycle {} is committed as {}\n",
-        report.cycle,
-        printable(&report.turn)
-    );
+    let (cycle, turn) = (report.cycle, printable(&report.turn));
+    let mut text = format!("cycle {cycle} is committed as {turn}\n");
     for (what, ids) in [
         ("expired", &report.expired),
         ("compacted", &report.compacted),
@@ -471,10 +468,8 @@ impl AttemptsArgs {
             attempt.cycle_id == cycle && attempt.status == AttemptStatus::Running
         });
         let Some(running) = running else {
-            let help = format!(
-                "pactql edit attempts {} begin --as openai",
-                quoted(&self.write.session)
-            );
+            let session = quoted(&self.write.session);
+            let help = format!("pactql edit attempts {session} begin --as openai");
             let error = Diagnostic::error(Code::Placement, "no attempt of this cycle is running");
             return Err(Error::new("", error.with_help(help)).into());
         };

@@ -155,10 +155,10 @@ fn file_of(directory: &str, name: &str) -> Result<String> {
     let inside = Path::new(&file).components();
     let mut inside = inside.map(|part| matches!(part, Component::Normal(_)));
     if !inside.all(|inside| inside) || name.is_empty() || name.ends_with('/') {
-        return Err(Failure::usage(format!(
-            "the session `{name}` has a name that no file can have"
-        ))
-        .with_help("export it with a file of your choice, or rename it"));
+        let message = format!("the session `{name}` has a name that no file can have");
+        return Err(
+            Failure::usage(message).with_help("export it with a file of your choice, or rename it")
+        );
     }
     let file = Path::new(directory).join(file);
     Ok(file.to_string_lossy().into_owned())
@@ -238,9 +238,8 @@ impl RunCommand for RenderArgs {
             let others: Vec<&str> = others.map(Provider::name).collect();
             let (fitting, others) = (fitting.name(), others.join(", "));
             let message = "the session did not come in as requests of an API";
-            return Err(Failure::usage(message).with_help(format!(
-                "`--as {fitting}` fits its blocks; there are also {others}"
-            )));
+            let help = format!("`--as {fitting}` fits its blocks; there are also {others}");
+            return Err(Failure::usage(message).with_help(help));
         }
         let text = request(source, provider)?;
         if !self.curl {

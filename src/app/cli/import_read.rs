@@ -135,10 +135,9 @@ pub(super) fn several(target: ImportTarget<'_>, count: usize) -> Failure {
         }
         _ => "standard output".to_owned(),
     };
-    Failure::usage(format!(
-        "the logs hold {count} sessions, and {place} takes one"
-    ))
-    .with_help("`-o DIR` writes one file a session; a new directory's name ends in `/`")
+    let message = format!("the logs hold {count} sessions, and {place} takes one");
+    let help = "`-o DIR` writes one file a session; a new directory's name ends in `/`";
+    Failure::usage(message).with_help(help)
 }
 
 /// Files of more bytes than this are read line by line, if they are JSON Lines.

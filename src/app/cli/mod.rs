@@ -248,9 +248,8 @@ fn run_as(command: &dyn RunCommand, with: &Invocation) -> Result<Exit> {
     if let Some(format) = with.format.filter(|format| !known.contains(format)) {
         let known: Vec<String> = known.iter().map(|format| format.name()).collect();
         let (known, format) = (known.join(", "), format.name());
-        return Err(Failure::value(format!(
-            "`--format` takes {known} here, not `{format}`"
-        )));
+        let message = format!("`--format` takes {known} here, not `{format}`");
+        return Err(Failure::value(message));
     }
     command.run(with)
 }

@@ -200,12 +200,10 @@ impl SelectArgs {
         }
         print(&out)?;
         if found == 0 {
+            let sessions = output::counted(asked as u64, "session");
             say(&match asked {
                 0 => format!("note: {}\n", none_of(address)),
-                asked => format!(
-                    "note: nothing was found in {}\n",
-                    output::counted(asked as u64, "session")
-                ),
+                _ => format!("note: nothing was found in {sessions}\n"),
             });
         }
         Ok(Exit::of_empty(found == 0 && self.fail_if_empty))

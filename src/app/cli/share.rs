@@ -52,10 +52,8 @@ pub(super) struct ShareArgs {
 
 impl RunCommand for ShareArgs {
     fn run(&self, with: &Invocation) -> Result<Exit> {
-        let named = format!(
-            "{}.html",
-            LogSource::new(&self.own_name()).stem.replace('/', "-")
-        );
+        let stem = LogSource::new(&self.own_name()).stem;
+        let named = format!("{}.html", stem.replace('/', "-"));
         let named = self.output.as_deref().or(self.html.then_some(&*named));
         let output = named.filter(|path| *path != input::STDIN);
         let mut redactor = Redactor::new(&self.redact).map_err(|error| {
@@ -126,15 +124,10 @@ fn remarks(redactor: &Redactor) -> String {
 
 /// A receipt as lines: a step, what it is made of, and the blocks that come and go.
 fn text_of(receipt: &Receipt) -> String {
-    let steps = receipt.steps.len() as u64;
-    let blocks = receipt.blocks.len() as u64;
-    let mut out = format!(
-        "{}, {}; tokens by {}, requests as {}\n",
-        counted(steps, "step"),
-        counted(blocks, "distinct block"),
-        receipt.tokenizer,
-        receipt.provider.name()
-    );
+    let steps = counted(receipt.steps.len() as u64, "step");
+    let blocks = counted(receipt.blocks.len() as u64, "distinct block");
+    let (by, form) = (receipt.tokenizer, receipt.provider.name());
+    let mut out = format!("{steps}, {blocks}; tokens by {by}, requests as {form}\n");
     if receipt.reconstructed {
         out.push_str("requests are reconstructed from a transcript\n");
     }
@@ -150,23 +143,20 @@ fn text_of(receipt: &Receipt) -> String {
                 let Some(block) = receipt.blocks.get(*at as usize) else {
                     continue;
                 };
-                let error = block.error.then_some("error");
-                let what = [
-                    Some(block.role),
-                    Some(block.kind),
-                    block.tool.as_deref(),
-                    error,
-                ];
-                let what: Vec<&str> = what.into_iter().flatten().collect();
-                let _ = writeln!(
+                let _ = write!(
                     out,
-                    "  + {}  {}  {}, {}, {}",
+                    "  + {}  {}  {} {}",
                     at + 1,
                     block.sha256,
-                    what.join(" "),
-                    counted(block.bytes, "byte"),
-                    counted(block.tokens, "token")
+                    block.role,
+                    block.kind
                 );
+                let error = block.error.then_some("error");
+                for word in [block.tool.as_deref(), error].into_iter().flatten() {
+                    let _ = write!(out, " {word}");
+                }
+                let bytes = counted(block.bytes, "byte");
+                let _ = writeln!(out, ", {bytes}, {}", counted(block.tokens, "token"));
             }
         }
     }
@@ -183,13 +173,9 @@ fn write_step(out: &mut String, step: &ReceiptStep) {
     for word in [&step.time, &step.model].into_iter().flatten() {
         let _ = write!(out, "  {word}");
     }
-    let _ = writeln!(
-        out,
-        "  {}, {}, {}",
-        counted(step.blocks as u64, "block"),
-        counted(step.bytes, "byte"),
-        counted(step.tokens, "token")
-    );
+    let blocks = counted(step.blocks as u64, "block");
+    let (bytes, tokens) = (counted(step.bytes, "byte"), counted(step.tokens, "token"));
+    let _ = writeln!(out, "  {blocks}, {bytes}, {tokens}");
     let failed = (step.failed > 0).then(|| counted(step.failed as u64, "call"));
     let prefix = step.prefix.as_ref().map(|prefix| {
         let mut text = counted(prefix.bytes, "byte");

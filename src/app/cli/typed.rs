@@ -224,10 +224,8 @@ fn command(word: &str, typed: &Typed<'_>) -> Failure {
         let rest = typed.rest.get(1..).unwrap_or_default();
         let line = here.replace("{word}", &lower);
         let line = line.replace("{}", &after(&line, rest));
-        let message = format!(
-            "there is no command `{word}`; type: pactql {}",
-            line.trim_end()
-        );
+        let line = line.trim_end();
+        let message = format!("there is no command `{word}`; type: pactql {line}");
         return Failure::coded("E_USAGE", Exit::Selector, message);
     }
     let failure = Failure::usage(format!("there is no command `{word}`"));
@@ -319,11 +317,8 @@ fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
     if words.len() < typed.rest.len() {
         return not_one_argument().with_help(retyped(typed.rest, words));
     }
-    Failure::usage(format!(
-        "`{}` takes no argument `{word}` here",
-        typed.name()
-    ))
-    .with_help(typed.usage())
+    let message = format!("`{}` takes no argument `{word}` here", typed.name());
+    Failure::usage(message).with_help(typed.usage())
 }
 
 pub(super) fn not_one_argument() -> Failure {

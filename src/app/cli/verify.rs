@@ -130,14 +130,11 @@ fn store(address: StoreAddress<'_>, with: &Invocation) -> Result<Exit> {
             let (cycle, what) = (cycle.unwrap_or_default(), printable(&damage.what));
             let _ = writeln!(text, "{session}{cycle}: {what}");
         }
-        let _ = writeln!(
-            text,
-            "{}: {}, {}, {}",
-            outcome(damages.is_empty()).0,
-            counted(sessions.len() as u64, "session"),
-            counted(snapshots, "snapshot"),
-            counted(damages.len() as u64, "damage"),
-        );
+        let sessions = counted(sessions.len() as u64, "session");
+        let snapshots = counted(snapshots, "snapshot");
+        let (word, _) = outcome(damages.is_empty());
+        let damages = counted(damages.len() as u64, "damage");
+        let _ = writeln!(text, "{word}: {sessions}, {snapshots}, {damages}");
         text
     })?;
     Ok(outcome(damages.is_empty()).1)
@@ -220,12 +217,9 @@ fn lost(history: &History, text: &mut String) -> Result<Vec<Value>> {
             let snapshot = lost.snapshot.and_then(|index| all.nth(index));
             let snapshot = snapshot.map(|snapshot| snapshot_label(snapshot));
             let at = lost.at.unwrap_or_else(|| "the document".to_owned());
-            let _ = writeln!(
-                text,
-                "{} {}: not the same when read from an export",
-                snapshot.as_deref().unwrap_or("the session"),
-                printable(&at)
-            );
+            let place = snapshot.as_deref().unwrap_or("the session");
+            let place = format!("{place} {}", printable(&at));
+            let _ = writeln!(text, "{place}: not the same when read from an export");
             json!({"snapshot": snapshot, "at": at})
         })
         .collect())

@@ -103,10 +103,8 @@ fn serve(
         Some(file) => serve::read_token(file)?,
         None if listen.listen.is_loopback() => serve::new_token()?,
         None => {
-            let message = format!(
-                "other machines reach {}, so it needs `--token-file`",
-                listen.listen
-            );
+            let place = listen.listen;
+            let message = format!("other machines reach {place}, so it needs `--token-file`");
             return Err(Failure::usage(message).with_help(
                 "(umask 077; openssl rand -base64 32 > token), then --token-file token",
             ));

@@ -251,9 +251,8 @@ pub(super) fn check_target(name: &str, inputs: &[&str], force: bool) -> Result<(
         }
         let whole = quoted(&format!("{}#{session}", address.store));
         let failure = Failure::usage("`--force` replaces files, and no session of a store");
-        return Err(failure.with_help(format!(
-            "to replace it, first: pactql store delete {whole} --yes"
-        )));
+        let help = format!("to replace it, first: pactql store delete {whole} --yes");
+        return Err(failure.with_help(help));
     }
     check_plain_file(name)?;
     input::check_output(name, inputs, force)
