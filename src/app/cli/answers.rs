@@ -138,10 +138,8 @@ pub(super) fn append(
     }
     match (how.format, found.answer, &found.fit) {
         (PrintAs::Tree, _, Some(_)) => {
-            return Err(Failure::value(
-                "`--format tree` cannot show the order that a budget chooses",
-            )
-            .with_help("--format json, table, ids or nodes"));
+            let message = "`--format tree` cannot show the order that a budget chooses";
+            return Err(Failure::value(message).with_help("--format json, table, ids or nodes"));
         }
         (PrintAs::Table, _, Some(fit)) => out.extend([&*title, &*fitting(fit, &previews())]),
         (PrintAs::Table | PrintAs::Tree, Answer::Rows(rows), None) => {

@@ -269,10 +269,9 @@ impl BenchArgs {
         let opened = open_words(&self.sessions, with)?;
         let seconds = start.elapsed().as_secs_f64();
         if opened.is_empty() {
-            return Err(
-                Failure::plain(Exit::Missing, "there are no sessions to measure on")
-                    .with_help("pactql sessions STORE lists what a store has"),
-            );
+            let message = "there are no sessions to measure on";
+            return Err(Failure::plain(Exit::Missing, message)
+                .with_help("pactql sessions STORE lists what a store has"));
         }
         for Opened { name, session, .. } in &opened {
             for selector in selectors {

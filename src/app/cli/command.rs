@@ -1,6 +1,6 @@
 //! What all commands share: how they run, how results are printed and where they go.
 
-use super::options::{PrintAs, error_colors, is_dumb, result_colors, width};
+use super::options::{PrintAs, error_colors, is_colored, is_dumb, width};
 use super::typed::help_color;
 use crate::app::present::stores::without_passwords;
 use crate::app::present::{Exit, Result, answer};
@@ -52,7 +52,7 @@ impl Invocation {
 
     /// How text is printed: its colours, the width of tables, and the order of their rows.
     pub(super) fn paint(&self) -> Paint {
-        let paint = result_colors(self.color);
+        let paint = Paint::new(is_colored(self.color, &io::stdout()));
         paint.columns(width()).order(self.order)
     }
 

@@ -193,10 +193,8 @@ impl DiffArgs {
 
     fn without_moves(&self) -> Result<()> {
         if self.moves {
-            return Err(
-                Failure::usage("the moves of two sessions are always listed")
-                    .with_help("leave out --moves"),
-            );
+            let message = "the moves of two sessions are always listed";
+            return Err(Failure::usage(message).with_help("leave out --moves"));
         }
         Ok(())
     }
@@ -411,10 +409,8 @@ impl DiffText {
             let node = snapshot.find(id).map(|node| previews.line(Node::new(node)));
             let line = format!("{sign} {}", node.unwrap_or_default());
             // A preview is cut, not wrapped.
-            self.line(
-                tint,
-                &width().map_or(line.clone(), |width| output::cut(&line, width)),
-            );
+            let line = width().map_or(line.clone(), |width| output::cut(&line, width));
+            self.line(tint, &line);
         }
     }
 

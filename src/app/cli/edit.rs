@@ -303,11 +303,9 @@ impl Fork {
         let to = to.map_or("", |to| to);
         let (from, target) = (StoreAddress::parse(&self.session), StoreAddress::parse(to));
         if self.output.is_none() && target.is_none() {
-            return Err(
-                Failure::usage("the new file is the value of `-o`").with_help(
-                    "a new session of a store is named with its store, such as agents.db#retry",
-                ),
-            );
+            let message = "the new file is the value of `-o`";
+            let help = "a new session of a store is named with its store, such as agents.db#retry";
+            return Err(Failure::usage(message).with_help(help));
         }
         check_target(to, &[&self.session], self.force)?;
         if let (Some(from), Some(target)) = (from, target)

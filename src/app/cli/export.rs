@@ -156,9 +156,8 @@ fn file_of(directory: &str, name: &str) -> Result<String> {
     let mut inside = inside.map(|part| matches!(part, Component::Normal(_)));
     if !inside.all(|inside| inside) || name.is_empty() || name.ends_with('/') {
         let message = format!("the session `{name}` has a name that no file can have");
-        return Err(
-            Failure::usage(message).with_help("export it with a file of your choice, or rename it")
-        );
+        let help = "export it with a file of your choice, or rename it";
+        return Err(Failure::usage(message).with_help(help));
     }
     let file = Path::new(directory).join(file);
     Ok(file.to_string_lossy().into_owned())
@@ -206,10 +205,8 @@ impl RenderArgs {
             return Err(Failure::plain(Exit::Input, message).with_help(help));
         };
         let provider = self.form.provider.or(Provider::parse(&made.provider));
-        print(&request(
-            Source::from(&thread),
-            provider.unwrap_or_default(),
-        )?)
+        let provider = provider.unwrap_or_default();
+        print(&request(Source::from(&thread), provider)?)
     }
 }
 
@@ -256,10 +253,8 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 fn curl(provider: Provider, model: Option<&str>, body: &str) -> String {
     let known = members(body);
     // A shell reads the address, and a log says what the model is called.
-    let in_path = model.map_or_else(
-        || "MODEL".to_owned(),
-        |model| utf8_percent_encode(model, PLAIN).to_string(),
-    );
+    let in_path = model.map(|model| utf8_percent_encode(model, PLAIN).to_string());
+    let in_path = in_path.unwrap_or_else(|| "MODEL".to_owned());
     let openai = "-H \"Authorization: Bearer $OPENAI_API_KEY\"";
     let (url, key, needs) = match provider {
         Provider::Anthropic => (

@@ -4,7 +4,6 @@
 use super::command::{Invocation, RunCommand, print, say, stream};
 use super::follow::{FollowedFiles, in_turns};
 pub(super) use super::import_read::ImportArgs;
-use super::import_read::LogMarks;
 use super::import_read::{
     ImportTarget, ImportedCounts, Importing, Named, Read, ReadSession, Written, several,
 };
@@ -382,11 +381,8 @@ fn exists(address: StoreAddress<'_>, name: &str, sessions: usize, more: usize) -
         _ => format!("and {more} more of these names; `--skip-existing` imports the others"),
     };
     let message = format!("the store {store} has a session `{name}` already");
-    Error::new(
-        "",
-        Diagnostic::error(Code::SessionExists, message).with_help(help),
-    )
-    .into()
+    let error = Diagnostic::error(Code::SessionExists, message);
+    Error::new("", error.with_help(help)).into()
 }
 
 /// Writes sessions, many in a transaction. If one fails, those before it stay, and the failure says which.
@@ -451,11 +447,8 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit> {
             }
             let done = followed.look(file, |file, begun| {
                 // Only what was imported before this program began is as it was.
-                let marks = if begun {
-                    LogMarks::default()
-                } else {
-                    importing.marks(std::slice::from_ref(file))
-                };
+                let marks = (!begun).then(|| importing.marks(std::slice::from_ref(file)));
+                let marks = marks.unwrap_or_default();
                 let (sessions, written) = Read::of_file(importing, file, &marks)?.take(importing);
                 if sessions.iter().any(|named| !named.is_log()) {
                     let message = "it is a session already, not a log";

@@ -752,9 +752,8 @@ fn refused(log: &str, bytes: &[u8], error: InputError) -> Failure {
 }
 
 fn no_messages(message: String) -> Failure {
-    Failure::plain(Exit::Input, message).with_help(
-        "expected chat messages: a list, an object with `messages`, or one message a line",
-    )
+    let help = "expected chat messages: a list, an object with `messages`, or one message a line";
+    Failure::plain(Exit::Input, message).with_help(help)
 }
 
 /// The mark of a log, and the names of its sessions in the store.

@@ -69,10 +69,8 @@ impl RunCommand for ListArgs {
         }
         let words = &self.sessions.sessions;
         if words.is_empty() && !self.sessions.is_all() {
-            return Err(Failure::usage(
-                "`--since`, `--until` and `--meta` choose sessions of a store",
-            )
-            .with_help("name the store: pactql sessions STORE"));
+            let message = "`--since`, `--until` and `--meta` choose sessions of a store";
+            return Err(Failure::usage(message).with_help("name the store: pactql sessions STORE"));
         }
         if words.is_empty() {
             return match newest_logs() {

@@ -187,7 +187,7 @@ pub fn main() -> Exit {
 /// inside; once a process, as signals are the program's from then on.
 #[must_use]
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let arguments = typed::set_arguments(arguments.into_iter().collect());
+    let arguments = typed::ARGUMENTS.get_or_init(|| arguments.into_iter().collect());
     match fields::complete(program, arguments) {
         Ok(false) => {}
         Ok(true) => return Exit::Ok,

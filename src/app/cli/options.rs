@@ -12,17 +12,13 @@ use clap::{Arg, ArgAction, ArgMatches, Args, ColorChoice, ValueEnum};
 use std::io::IsTerminal;
 
 /// Whether output to a stream is coloured: by default on a terminal, unless NO_COLOR is set or TERM is `dumb`.
-fn is_colored(color: ColorChoice, stream: &impl IsTerminal) -> bool {
+pub(super) fn is_colored(color: ColorChoice, stream: &impl IsTerminal) -> bool {
     let no_color = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     match color {
         ColorChoice::Auto => stream.is_terminal() && !is_dumb() && !no_color(),
         ColorChoice::Always => true,
         ColorChoice::Never => false,
     }
-}
-
-pub(super) fn result_colors(color: ColorChoice) -> Paint {
-    Paint::new(is_colored(color, &std::io::stdout()))
 }
 
 pub(super) fn error_colors(color: ColorChoice) -> diag::ColorChoice {

@@ -117,11 +117,7 @@ pub(super) struct TokensArgs {
 
 impl RunCommand for TokensArgs {
     fn run(&self, with: &Invocation) -> Result<Exit> {
-        let default = if self.unused {
-            Part::all()
-        } else {
-            Part::default()
-        };
+        let default = self.unused.then(Part::all).unwrap_or_default();
         let (sessions, mut part) = self.inspected.split(None, default, with)?;
         if let Some(selector) = &self.without {
             part = part.only(selector);

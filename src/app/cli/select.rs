@@ -143,16 +143,13 @@ impl SelectArgs {
             );
         };
         if self.range.are_given() || how.budget.is_some() {
-            return Err(Failure::usage(
-                "`--via sql` has the rows of a selector, without budgets and options of ranges",
-            )
-            .with_help("leave `--via sql` out"));
+            let message =
+                "`--via sql` has the rows of a selector, without budgets and options of ranges";
+            return Err(Failure::usage(message).with_help("leave `--via sql` out"));
         }
         let Some(address) = StoreAddress::parse(name) else {
-            return Err(
-                Failure::usage(format!("`--via sql` asks a store, and `{name}` is none"))
-                    .with_help("pactql import SESSION -o agents.db"),
-            );
+            let message = format!("`--via sql` asks a store, and `{name}` is none");
+            return Err(Failure::usage(message).with_help("pactql import SESSION -o agents.db"));
         };
         if !matches!(how.format, PrintAs::Json | PrintAs::Ids) {
             return Err(Failure::value("`--via sql` has ids, and no contents")
@@ -287,10 +284,8 @@ impl SelectArgs {
 
     fn run_file(&self, file: &str, how: &How) -> Result<Exit> {
         if self.inputs.len() > 1 {
-            return Err(
-                Failure::usage("--file takes one session and no other selector")
-                    .with_help("pactql select SESSION --file FILE"),
-            );
+            let message = "--file takes one session and no other selector";
+            return Err(Failure::usage(message).with_help("pactql select SESSION --file FILE"));
         }
         let name = &sessions::one_or_newest(self.inputs.first(), how.with.limits)?;
         if name == input::STDIN && file == input::STDIN {
@@ -450,11 +445,8 @@ impl Answers<'_> {
             let asked = store.select_prepared(each).sessions(glob);
             streams.push(self.stream(asked.options(self.how.options.clone()), each)?);
         }
-        let mut all = if self.select.all {
-            store.sessions(glob)?
-        } else {
-            Vec::new()
-        };
+        let all = self.select.all.then(|| store.sessions(glob));
+        let mut all = all.transpose()?.unwrap_or_default();
         all.reverse();
         let before = self.found;
         let mut next = Vec::new();

@@ -147,10 +147,8 @@ impl RunCommand for SqlArgs {
             }
             let schema = Some(&*self.schema).filter(|schema| !schema.is_empty());
             let views = parquet_views(self.dialect, directory, schema)?;
-            return with.print(
-                &json!({"dialect": self.dialect.name(), "views": views}),
-                || format!("{};\n", views.join(";\n\n")),
-            );
+            let json = json!({"dialect": self.dialect.name(), "views": views});
+            return with.print(&json, || format!("{};\n", views.join(";\n\n")));
         }
         // clap wants one of both.
         let selector = self.selector.as_slice();

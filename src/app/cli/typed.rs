@@ -35,11 +35,8 @@ fn has(names: &str, name: &str) -> bool {
     names.split(' ').any(|known| known == name)
 }
 
-static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
-
-pub(super) fn set_arguments(arguments: Vec<OsString>) -> &'static [OsString] {
-    ARGUMENTS.get_or_init(|| arguments)
-}
+/// What was typed, with the name of the program.
+pub(super) static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
 
 pub(super) fn words() -> Vec<String> {
     let words = ARGUMENTS.get().map_or(&[][..], Vec::as_slice);
@@ -366,10 +363,9 @@ pub(super) fn take_time(
         ([a, b], None) if address(a).is_some() && address(b).is_some() => {
             let range = [a, b].map(|one| address(one).unwrap_or_default());
             let range = range.join("..");
-            Err(
-                Failure::usage("one snapshot is an address, and several are a range")
-                    .with_help(retyped(&typed, vec![range])),
-            )
+            let message = "one snapshot is an address, and several are a range";
+            let help = retyped(&typed, vec![range]);
+            Err(Failure::usage(message).with_help(help))
         }
         _ => Err(Failure::usage("the snapshots are given twice")
             .with_help("name one address or one range: @c7, or @c3..@c7")),

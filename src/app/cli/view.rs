@@ -105,9 +105,8 @@ fn serve(
         None => {
             let place = listen.listen;
             let message = format!("other machines reach {place}, so it needs `--token-file`");
-            return Err(Failure::usage(message).with_help(
-                "(umask 077; openssl rand -base64 32 > token), then --token-file token",
-            ));
+            let help = "(umask 077; openssl rand -base64 32 > token), then --token-file token";
+            return Err(Failure::usage(message).with_help(help));
         }
     };
     let level: Option<LevelFilter> = listen.log.parse().ok();
@@ -163,7 +162,6 @@ fn is_opened(url: &str) -> bool {
 
 #[cfg(not(feature = "view"))]
 fn serve(_: &[String], _: bool, _: bool, _: &ListenArgs, _: &Invocation) -> Result<Exit> {
-    Err(Failure::usage(
-        "this build has no page: install with `--features view`",
-    ))
+    let message = "this build has no page: install with `--features view`";
+    Err(Failure::usage(message))
 }

@@ -128,9 +128,8 @@ impl WriteArgs {
     /// Reads the session, to look at it only.
     pub(super) fn read(&self, with: &Invocation) -> Result<Context> {
         if self.output.is_some() {
-            return Err(Failure::usage(
-                "a list changes nothing, so `-o` has nothing to write",
-            ));
+            let message = "a list changes nothing, so `-o` has nothing to write";
+            return Err(Failure::usage(message));
         }
         sessions::resume(&self.session, with.limits, self.how.builder())
     }
