@@ -96,7 +96,12 @@ pub(super) fn find_slot(
             parent.check_offset(offset, mover)?;
             Ok(parent.slot(offset, Vec::new()))
         }
-        (Insertion::Into, None) if !target.in_core => parent.natural(state, mover),
+        // Among the others by its time.
+        (Insertion::Into, None) if target.in_core => {
+            parent.check_offset(0, mover)?;
+            Ok(parent.slot(0, Vec::new()))
+        }
+        (Insertion::Into, None) => parent.natural(state, mover),
         (insertion, offset) => parent.between(insertion, offset, mover),
     }
 }
@@ -224,7 +229,7 @@ impl<'a> SlotParent<'a> {
             staying.collect()
         };
         let (left, right) = (&staying(left)[..], &staying(right)[..]);
-        if let Some(offset) = given.filter(|_| insertion != Insertion::Into) {
+        if let Some(offset) = given {
             self.check_offset(offset, mover)?;
             if !after(left.last(), offset, mover) || !before(right.first(), offset, mover) {
                 let message = format!(

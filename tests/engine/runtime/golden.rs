@@ -675,3 +675,20 @@ fn an_attempt_runs_while_a_stream_feeds_it() {
     let status = ctx.attempts().iter().next().unwrap().status;
     assert_eq!(status, AttemptStatus::Completed);
 }
+
+/// Without an insertion point a block that is moved into an implicit core comes where its time says, before
+/// later ones.
+#[test]
+fn a_block_moved_into_an_implicit_core_keeps_its_time() {
+    let mut ctx = Context::new();
+    let block = |id: &str, offset: i64| {
+        format!(
+            r#"{{"id":"{id}","nodeType":"cb","kind":"text","role":"user","offset":{offset},"content":"{id}"}}"#
+        )
+    };
+    ctx.add("^ah", &block("early", 2)).unwrap();
+    ctx.add("^ah", &block("late", 0)).unwrap();
+    let moved = ctx.move_to("[id='early']", "(d0, cont[offset=0])").unwrap();
+    assert_eq!(moved, ["early"]);
+    assert_eq!(ids(&mut ctx, "^ah .cb[offset=0]"), ["early", "late"]);
+}
