@@ -135,13 +135,13 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    /// Bytes of the text in UTF-8: of a list or an object of its canonical JSON, of a number as it was written; null
-    /// has none (LANGUAGE §5). Linear.
+    /// Bytes of the text in UTF-8, of what is no text of its canonical JSON, as a model is sent it; null has none
+    /// (LANGUAGE §5). Linear.
     pub(crate) fn text_len(self) -> usize {
         match self {
             Self::Null => 0,
-            Self::List(_) | Self::Object(_) => self.canonical().len(),
-            other => other.written().len(),
+            Self::Text(text) => text.len(),
+            other => other.canonical().len(),
         }
     }
 

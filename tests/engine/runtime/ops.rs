@@ -136,9 +136,7 @@ impl Maker<'_> {
                 sel.controls = Controls::default();
                 sel.time = Time::Omitted;
                 let text = text::plain(&sel, Edition::Canonical);
-                // The model writes numbers in their shortest form, and sizes count them as they came.
-                let has_size = text.contains("bytes") || text.contains("tokens");
-                if !selectors::has_facet(&sel) && !has_size {
+                if !selectors::has_facet(&sel) {
                     let found = eval::ids(&session, Edition::Canonical, &sel).unwrap();
                     let order = self.ids().into_iter();
                     return (text, order.filter(|id| found.contains(id)).collect());
