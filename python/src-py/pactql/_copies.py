@@ -34,7 +34,7 @@ def deep(self: Any, memo: object) -> Any:
     return self
 
 
-def equal(self: Any, other: object) -> Any:
+def equal(self: Any, other: Any) -> Any:
     """Whether another value of the class has the same JSON."""
     return self.to_json() == other.to_json() if type(other) is type(self) else NotImplemented
 
@@ -108,7 +108,8 @@ def install() -> None:
         setattr(kind, "__deepcopy__", deep)
     setattr(Store, "watch", watch)
     setattr(Store, "_repr_html_", store)
-    for part in (RangeDiff, PairDiff, Change, SnapshotRef):
+    parts: list[Any] = [RangeDiff, PairDiff, Change, SnapshotRef]
+    for part in parts:
         setattr(part, "__eq__", equal)
         setattr(part, "__hash__", hashed)
         copyreg.pickle(part, _part)
