@@ -686,8 +686,8 @@ fn a_block_moved_into_an_implicit_core_keeps_its_time() {
             r#"{{"id":"{id}","nodeType":"cb","kind":"text","role":"user","offset":{offset},"content":"{id}"}}"#
         )
     };
-    ctx.add("^ah", &block("early", 2)).unwrap();
-    ctx.add("^ah", &block("late", 0)).unwrap();
+    ctx.add("^ah", block("early", 2)).unwrap();
+    ctx.add("^ah", block("late", 0)).unwrap();
     let moved = ctx.move_to("[id='early']", "(d0, cont[offset=0])").unwrap();
     assert_eq!(moved, ["early"]);
     assert_eq!(ids(&mut ctx, "^ah .cb[offset=0]"), ["early", "late"]);
