@@ -12,7 +12,7 @@ use super::options::named;
 use super::progress::Progress;
 use super::sessions::{open_store, runs};
 use super::words::quoted;
-use crate::app::present::folders::{LogSource, files_of};
+use crate::app::present::folders::{LogSource, files_to_import};
 use crate::app::present::followed::{FollowedLogs, begins_as_session};
 use crate::app::present::stores::{Access, StoreAddress, sessions_of, without_passwords};
 use crate::app::present::{Exit, Failure, Result, sessions as opened};
@@ -287,10 +287,8 @@ impl Read {
                     }));
                 continue;
             }
-            let files = importing.logs(run, |word| {
-                let files = files_of(word, importing.limits)?;
-                Ok(files.unwrap_or_else(|| vec![LogSource::new(word)]))
-            })?;
+            let (limits, options) = (importing.limits, &importing.options);
+            let files = importing.logs(run, |word| files_to_import(word, limits, options))?;
             read.add_files(importing, files)?;
         }
         match read.failed.take() {

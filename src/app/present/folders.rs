@@ -3,9 +3,9 @@
 use super::failure::{Exit, Failure, Result};
 use super::sessions;
 use super::stores::StoreAddress;
-use crate::logs::{self, agent_logs, is_opencode, is_storage, log_of};
+use crate::logs::{self, ImportOptions, agent_logs, import, is_opencode, is_storage, log_of};
 use crate::tree::Limits;
-use crate::tree::source::{check_listed, files_below, files_in, sessions_in};
+use crate::tree::source::{check_listed, files_below, files_in, read_file, sessions_in};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
@@ -128,6 +128,29 @@ pub(crate) fn files_of(word: &str, limits: Limits) -> Result<Option<Vec<LogSourc
     }
     let files = LogSource::below(path)?;
     Ok((!files.is_empty()).then_some(files))
+}
+
+/// The files of what is imported: of a folder as [`files_of`], but a folder of documents with a log or with folders in it is
+/// no session.
+#[cfg(feature = "cli")]
+pub(crate) fn files_to_import(
+    word: &str,
+    limits: Limits,
+    options: &ImportOptions,
+) -> Result<Vec<LogSource>> {
+    if let Some(files) = files_of(word, limits)? {
+        return Ok(files);
+    }
+    let path = Path::new(word);
+    let is_log = |file: &PathBuf| {
+        let bytes = check_listed(file).is_ok().then(|| read_file(file, limits));
+        bytes.is_some_and(|bytes| bytes.is_ok_and(|bytes| import(&bytes, options).is_ok()))
+    };
+    let is_other = |file: &PathBuf| file.parent() != Some(path) || is_log(file);
+    if path.is_dir() && files_below(path)?.iter().any(is_other) {
+        return LogSource::below(path);
+    }
+    Ok(vec![LogSource::new(word)])
 }
 
 /// The logs of all agents of this machine.

@@ -39,6 +39,22 @@ fn count(session: &str, selector: &str) -> usize {
 }
 
 #[test]
+fn a_folder_of_documents_is_a_session_and_with_a_log_it_is_two() {
+    let scratch = Scratch::new("import-documents");
+    let (folder, store) = (scratch.path("in"), scratch.path("a.db"));
+    std::fs::create_dir_all(&folder).expect("a directory");
+    let put = |name: &str, text: &str| {
+        std::fs::write(format!("{folder}/{name}"), text).expect("a file");
+    };
+    put("step.json", &answer(&["export", AGENT, "--at", "@t0"]));
+    answer(&["import", &folder, "-o", &store]);
+    assert_eq!(names(&store), ["in"]);
+    put("talk.json", &std::fs::read_to_string(CHAT).expect("a log"));
+    answer(&["import", &folder, "-o", &store]);
+    assert_eq!(names(&store), ["in", "step", "talk"]);
+}
+
+#[test]
 fn a_secret_in_the_name_of_a_file_does_not_enter() {
     let scratch = Scratch::new("import-secret-name");
     let (log, store) = (
