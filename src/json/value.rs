@@ -135,8 +135,8 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    /// Bytes of the text in UTF-8, of what is no text of its canonical JSON, as a model is sent it; null has none
-    /// (LANGUAGE §5). Linear.
+    /// Bytes of the text in UTF-8, of any other value those of its canonical JSON, as a model is sent it; null has
+    /// none (LANGUAGE §5). Linear.
     pub(crate) fn text_len(self) -> usize {
         match self {
             Self::Null => 0,

@@ -110,13 +110,7 @@ impl RunCommand for BenchArgs {
         }
         let engine = self.edition.engine();
         if let [first, second] = &self.compare[..] {
-            let sets = [set(first, with)?, set(second, with)?];
-            let loaded = self.load(&engine, &sets.concat(), with)?;
-            let progress = Progress::spinner("measuring");
-            let sessions = &loaded.sessions;
-            let compared = compare(&engine, sessions, sets, self.duration(), self.seed)?;
-            drop(progress);
-            return with.print(&compared, || comparison(&compared));
+            return self.compare([set(first, with)?, set(second, with)?], &engine, with);
         }
         let selectors = &self.selectors(with)?;
         let weights = &self.weights(selectors.len())?;
@@ -188,6 +182,17 @@ impl RunCommand for BenchArgs {
             writes,
         };
         with.print(&report.json(), || report.text())
+    }
+}
+
+impl BenchArgs {
+    fn compare(&self, sets: [Vec<String>; 2], engine: &Engine, with: &Invocation) -> Result<Exit> {
+        let loaded = self.load(engine, &sets.concat(), with)?;
+        let progress = Progress::spinner("measuring");
+        let sessions = &loaded.sessions;
+        let compared = compare(engine, sessions, sets, self.duration(), self.seed)?;
+        drop(progress);
+        with.print(&compared, || comparison(&compared))
     }
 }
 

@@ -5,8 +5,7 @@ use super::options::rows;
 use super::output::{clean, counted, snapshot_label};
 use super::reports::append;
 use super::sessions::{Opened, SessionsArgs, ending_of_session, ending_text, open_store};
-use super::typed;
-use super::words::quoted;
+use super::words::{self, quoted};
 use crate::app::present::folders::{LogSource, newest_logs};
 use crate::app::present::known::{KnownLogs, KnownSession};
 use crate::app::present::stores::{Access, StoreAddress, none_of, session_json, without_passwords};
@@ -74,7 +73,7 @@ impl RunCommand for ListArgs {
         }
         if words.is_empty() {
             return match newest_logs() {
-                Err(_) if typed::words().is_empty() => {
+                Err(_) if words::words().is_empty() => {
                     Err(Failure::usage("no agent keeps logs on this machine")
                         .with_help("name a session, a store or a folder: pactql PATH"))
                 }

@@ -45,7 +45,8 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use command::{Invocation, RunCommand, say, stream, tell};
 use options::{PrintAs, bytes, error_colors};
 use std::ffi::OsString;
-use typed::{asks_for, help_color, words};
+use typed::{asks_for, help_color};
+use words::words;
 
 const EXAMPLES: &str = include_str!("examples.txt");
 
@@ -187,7 +188,7 @@ pub fn main() -> Exit {
 /// inside; once a process, as signals are the program's from then on.
 #[must_use]
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let arguments = typed::ARGUMENTS.get_or_init(|| arguments.into_iter().collect());
+    let arguments = words::ARGUMENTS.get_or_init(|| arguments.into_iter().collect());
     match fields::complete(program, arguments) {
         Ok(false) => {}
         Ok(true) => return Exit::Ok,

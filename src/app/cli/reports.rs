@@ -9,7 +9,7 @@ use super::options::{FormArgs, PrintAs, TokenizerArgs, named, rows};
 use super::sessions::{
     EVERY_LOG, InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs, or_newest,
 };
-use super::typed::retyped;
+use super::words::retyped;
 use super::words::{exists, is_file, split_operands};
 use crate::app::present::{Exit, Failure, Result, answer, counted, printable};
 use crate::engine::{Engine, Log, LogEntry};

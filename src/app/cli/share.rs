@@ -91,7 +91,7 @@ impl RunCommand for ShareArgs {
             say(&remarks(&redactor));
         }
         input::put(with, output, |out| page.write_html(out))?;
-        // The name of a file that nobody named.
+        // The name of a file that was not given one.
         match output.filter(|_| self.output.is_none() && !with.is_json()) {
             Some(file) => print(&format!("{}\n", printable(file))),
             None => Ok(Exit::Ok),

@@ -3,16 +3,16 @@
 //! clap finds the mistake and what is near it. Two tables have the names of other tools and of other versions.
 //! No guess proposes a command that writes: such a command is only named for a word that means it.
 
-use super::words::{exists, is_file, is_selector, joined};
+use super::words::{
+    address, exists, is_file, is_selector, joined, not_one_argument, retyped, whole, words,
+};
 use crate::app::present::stores::StoreAddress;
-use crate::app::present::{Exit, Failure, Result, quote, sessions};
-use crate::query::ir::Address;
+use crate::app::present::{Exit, Failure, Result, quote};
 use crate::support::diag::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, Command, Error, ValueEnum};
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::OnceLock;
 
 /// Names of commands that were, or that other tools have, and the command line here; `{}` is the words that
 /// were typed after the name, `{word}` the name.
@@ -33,15 +33,6 @@ fn rows(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str
 
 fn has(names: &str, name: &str) -> bool {
     names.split(' ').any(|known| known == name)
-}
-
-/// What was typed, with the name of the program.
-pub(super) static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
-
-pub(super) fn words() -> Vec<String> {
-    let words = ARGUMENTS.get().map_or(&[][..], Vec::as_slice);
-    let text = |word: &OsString| word.to_string_lossy().into_owned();
-    words.iter().skip(1).map(text).collect()
 }
 
 /// Whether the arguments, which may not parse, give an option this value.
@@ -83,20 +74,6 @@ pub(super) fn with_command(arguments: &[OsString], program: fn() -> Command) -> 
     };
     words.insert(1.min(words.len()), command.into());
     words
-}
-
-/// The command line with other words in the place of some of its arguments.
-pub(super) fn retyped(old: &[String], new: Vec<String>) -> String {
-    let mut words = words();
-    let mut at = words.len();
-    for old in old {
-        if let Some(found) = words.iter().rposition(|word| word == old) {
-            words.remove(found);
-            at = found.min(at);
-        }
-    }
-    words.splice(at..at, new);
-    format!("pactql {}", joined(&words))
 }
 
 struct Typed<'a> {
@@ -252,22 +229,6 @@ fn after(line: &str, words: &[String]) -> String {
     joined(&out)
 }
 
-/// The words with those that follow each other and are pieces of a selector put together. One with a blank was
-/// in quotes.
-pub(super) fn whole(words: &[String]) -> Vec<String> {
-    let mut whole: Vec<String> = Vec::new();
-    let is_piece = |word: &str| is_selector(word) && !word.contains(' ');
-    let mut is_open = false;
-    for word in words {
-        match whole.last_mut() {
-            Some(last) if is_open && is_piece(word) => last.extend([" ", word]),
-            _ => whole.push(word.clone()),
-        }
-        is_open = is_piece(word);
-    }
-    whole
-}
-
 fn no_command(typed: &Typed<'_>) -> Failure {
     let (files, others): (Vec<String>, Vec<String>) = whole(typed.rest)
         .into_iter()
@@ -316,16 +277,6 @@ fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
     }
     let message = format!("`{}` takes no argument `{word}` here", typed.name());
     Failure::usage(message).with_help(typed.usage())
-}
-
-pub(super) fn not_one_argument() -> Failure {
-    Failure::usage("a selector is one argument, in quotes")
-}
-
-/// The address of a committed snapshot, with its `@`: a number alone is a cycle, and `latest` the newest commit.
-pub(super) fn address(word: &str) -> Option<String> {
-    let address = sessions::address(word);
-    address.parse::<Address>().is_ok().then_some(address)
 }
 
 /// The two addresses of a range such as `3..7`.

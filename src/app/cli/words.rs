@@ -1,10 +1,21 @@
 //! Arguments as words: which are selectors and which are files, how a shell is given them, and what is said if they are
 //! missing, swapped, or cut into words by the shell.
 
-use super::typed::{address, not_one_argument, retyped, whole};
 use crate::app::present::stores::StoreAddress;
-use crate::app::present::{Failure, Result};
+use crate::app::present::{Failure, Result, sessions};
+use crate::query::ir::Address;
+use std::ffi::OsString;
 use std::path::Path;
+use std::sync::OnceLock;
+
+/// What was typed, with the name of the program.
+pub(super) static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+pub(super) fn words() -> Vec<String> {
+    let words = ARGUMENTS.get().map_or(&[][..], Vec::as_slice);
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    words.iter().skip(1).map(text).collect()
+}
 
 /// Whether a word reads as a selector, or as a piece of one, and no file has this name.
 pub(super) fn is_selector(word: &str) -> bool {
@@ -70,6 +81,46 @@ pub(super) fn in_quotes(word: &str) -> String {
 pub(super) fn joined<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| quoted(word)).collect();
     words.join(" ")
+}
+
+/// The command line with other words in the place of some of its arguments.
+pub(super) fn retyped(old: &[String], new: Vec<String>) -> String {
+    let mut words = words();
+    let mut at = words.len();
+    for old in old {
+        if let Some(found) = words.iter().rposition(|word| word == old) {
+            words.remove(found);
+            at = found.min(at);
+        }
+    }
+    words.splice(at..at, new);
+    format!("pactql {}", joined(&words))
+}
+
+/// The words with those that follow each other and are pieces of a selector put together. One with a blank was
+/// in quotes.
+pub(super) fn whole(words: &[String]) -> Vec<String> {
+    let mut whole: Vec<String> = Vec::new();
+    let is_piece = |word: &str| is_selector(word) && !word.contains(' ');
+    let mut is_open = false;
+    for word in words {
+        match whole.last_mut() {
+            Some(last) if is_open && is_piece(word) => last.extend([" ", word]),
+            _ => whole.push(word.clone()),
+        }
+        is_open = is_piece(word);
+    }
+    whole
+}
+
+pub(super) fn not_one_argument() -> Failure {
+    Failure::usage("a selector is one argument, in quotes")
+}
+
+/// The address of a committed snapshot, with its `@`: a number alone is a cycle, and `latest` the newest commit.
+pub(super) fn address(word: &str) -> Option<String> {
+    let address = sessions::address(word);
+    address.parse::<Address>().is_ok().then_some(address)
 }
 
 /// Splits the arguments of a command whose last one is the selector, unless `given` has some. Returns the

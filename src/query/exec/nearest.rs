@@ -91,19 +91,24 @@ pub(super) fn run(
     counters.rows_left += all - seen;
     counters.pieces_pruned += pieces.saturating_sub(counters.pieces_read);
     if nearest.from == NearestEnd::Newest {
-        let node = |row: u32| snapshot.node(row);
-        if found.len() > 1 {
-            found.sort_by(|&a, &b| key_order(node(a), node(b)));
-        }
-        let skipped = nearest.skip.min(found.len() as u64) as usize;
-        found.drain(..skipped);
-        found.truncate(usize::try_from(nearest.take).unwrap_or(usize::MAX));
+        keep_newest(&mut found, nearest, snapshot);
     }
     trace.step(0, || (found.len() as u64, read as usize), None);
     match *found {
         [] | [_] => MatchedRows::from_row(found.first().copied()),
         _ => MatchedRows::List(found),
     }
+}
+
+/// Puts rows into key order, and keeps those that are wanted.
+fn keep_newest(found: &mut RowList, nearest: NearestRows, snapshot: &Snapshot) {
+    let node = |row: u32| snapshot.node(row);
+    if found.len() > 1 {
+        found.sort_by(|&a, &b| key_order(node(a), node(b)));
+    }
+    let skipped = nearest.skip.min(found.len() as u64) as usize;
+    found.drain(..skipped);
+    found.truncate(usize::try_from(nearest.take).unwrap_or(usize::MAX));
 }
 
 /// Calls `visit` with the words of `window` that have rows which the only step of a chain keeps: the first row of a

@@ -109,7 +109,7 @@ impl Json {
     pub(crate) fn bytes(&self) -> i64 {
         let bytes = match self {
             Self::Null => 0,
-            Self::Str(text) | Self::Num(text) => text.len(),
+            Self::Str(text) => text.len(),
             other => other.canonical().len(),
         };
         bytes as i64
