@@ -450,7 +450,7 @@ fn a_document_that_is_cut_is_refused() {
             }
         }
     }
-    assert!(random::few() || archives > 60 || crate::real_data::logs().is_empty());
+    assert!(random::few() || archives > 30 || crate::real_data::logs().is_empty());
 }
 
 /// Makes the lines of a log.
