@@ -66,10 +66,7 @@ fn the_engine_gives_what_walking_gives(edition: Edition) {
     println!("{edition:?}: {cases} cases, {found} with an answer");
     if !random::is_single() {
         assert!(cases >= random::cases(), "only {cases} cases");
-        assert!(
-            found * 3 >= cases,
-            "only {found} of {cases} find anything"
-        );
+        assert!(found * 3 >= cases, "only {found} of {cases} find anything");
     }
 }
 
