@@ -140,6 +140,10 @@ pub(super) fn several(target: ImportTarget<'_>, count: usize) -> Failure {
     Failure::usage(message).with_help(help)
 }
 
+/// Help for a directory without a log.
+const NO_LOG: &str =
+    "give a log, a directory of logs, or `--from FORMAT` for a log that is not recognized";
+
 /// Files of more bytes than this are read line by line, if they are JSON Lines.
 const LARGE: u64 = 8 << 20;
 
@@ -293,6 +297,14 @@ impl Read {
         }
         match read.failed.take() {
             Some(failure) if read.sessions.is_empty() => Err(match read.skipped.len() {
+                1 if importing
+                    .args
+                    .logs
+                    .iter()
+                    .any(|log| Path::new(log).is_dir()) =>
+                {
+                    failure.with_help(NO_LOG)
+                }
                 1 => failure,
                 count => failure.with_help(format!("none of {count} files can be read")),
             }),
@@ -634,8 +646,9 @@ impl Importing<'_> {
             return of_log(imported, SPOOLED);
         }
         if path.is_dir() {
-            return Err(Failure::usage(format!("`{file}` is a directory without a log"))
-                .with_help("give a log, a directory of logs, or `--from FORMAT` for a log that is not recognized"));
+            return Err(
+                Failure::usage(format!("`{file}` is a directory without a log")).with_help(NO_LOG),
+            );
         }
         let bytes = input::read(file, limits)?;
         let name = input::name(file);

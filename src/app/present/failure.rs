@@ -61,7 +61,7 @@ impl Termination for Exit {
     }
 }
 
-/// What a command, or a part of it, comes to.
+/// A result whose error is the failure of a command.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// Why a command ends early.
