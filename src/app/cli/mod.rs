@@ -189,6 +189,13 @@ pub fn main() -> Exit {
 #[must_use]
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = words::ARGUMENTS.get_or_init(|| arguments.into_iter().collect());
+    // Making all commands takes longer than the rest of the start.
+    if let [_, word] = &arguments[..]
+        && (word == "--version" || word == "-V")
+    {
+        let version = format!("{} {}\n", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        return command::print(&version).unwrap_or(Exit::Ok);
+    }
     match fields::complete(program, arguments) {
         Ok(false) => {}
         Ok(true) => return Exit::Ok,
