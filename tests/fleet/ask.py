@@ -126,8 +126,11 @@ class Spark:
     def scans(self, sql):
         # As by default: the tables that choose sessions are small enough to be sent to each scan.
         self.session.conf.set("spark.sql.autoBroadcastJoinThreshold", "10485760")
-        frame = self.session.sql(sql)
-        frame.collect()
+        try:
+            frame = self.session.sql(sql)
+            frame.collect()
+        finally:
+            self.session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
         leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
         found = []
         for leaf in (leaves.apply(at) for at in range(leaves.size())):

@@ -1,10 +1,32 @@
 //! DuckDB and Spark for tests: one process of `tests/fleet/ask.py`, which answers statements.
 
 use std::io::{BufRead, BufReader, Write};
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
+
+/// The process of all tests: Spark alone takes fifteen seconds to start.
+static SHARED: Mutex<Option<Fleet>> = Mutex::new(None);
+
+/// The process, for one test at a time.
+pub struct Shared(MutexGuard<'static, Option<Fleet>>);
+
+impl Deref for Shared {
+    type Target = Fleet;
+
+    fn deref(&self) -> &Fleet {
+        self.0.as_ref().expect("`Fleet::shared` started it")
+    }
+}
+
+impl DerefMut for Shared {
+    fn deref_mut(&mut self) -> &mut Fleet {
+        self.0.as_mut().expect("`Fleet::shared` started it")
+    }
+}
 
 /// The process. It ends with this.
 pub struct Fleet {
@@ -19,7 +41,7 @@ impl Fleet {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn start() -> Result<Self, String> {
+    fn start() -> Result<Self, String> {
         let python = std::env::var("PACTQL_FLEET_PYTHON");
         let python = python.map_err(|_| "PACTQL_FLEET_PYTHON is not set: eval \"$(.ci/fleet)\"")?;
         let engines = std::env::var("PACTQL_FLEET_ENGINES").unwrap_or_default();
@@ -39,6 +61,18 @@ impl Fleet {
             from: BufReader::new(from),
             engines: engines.split_whitespace().map(str::to_owned).collect(),
         })
+    }
+
+    /// The process that all tests of this program share. It ends with the program.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn shared() -> Result<Shared, String> {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if shared.is_none() {
+            *shared = Some(Self::start()?);
+        }
+        Ok(Shared(shared))
     }
 
     /// The engines that there are, of `duckdb` and `spark`.

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -71,7 +71,7 @@ pub(crate) fn serve(
         .map_err(|error| Failure::internal(error.to_string()))?;
     let outcome = runtime.block_on(async {
         let failed = |error| Failure::plain(Exit::Io, format!("{}: {error}", options.listen));
-        let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
+        let listener = bind(options.listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let hosts = hosts(address, &options.hosts);
         let shown = hosts.first().cloned().unwrap_or_default();
@@ -84,6 +84,19 @@ pub(crate) fn serve(
     // No caller waits for answers that are still being made.
     runtime.shutdown_background();
     outcome
+}
+
+/// A port with as long a queue as there may be connections: past its end, a client waits a second before it tries again.
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // As `TcpListener::bind` does: a server that starts again gets its port at once.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(CONNECTIONS as u32)
 }
 
 /// What a `Host` may be.

@@ -68,7 +68,7 @@ fn by_sqlite(path: &str, sql: &str) -> Vec<Vec<Value>> {
 
 #[test]
 fn views_have_the_rows_of_the_tables() {
-    let mut fleet = match engines::Fleet::start() {
+    let mut fleet = match engines::Fleet::shared() {
         Ok(fleet) => fleet,
         Err(reason) => return println!("SKIPPED: {reason}"),
     };
