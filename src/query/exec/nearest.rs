@@ -12,7 +12,7 @@ use super::rows::{MatchedRows, RowList};
 use super::stats::RunInput;
 use super::trace::{Counters, Trace};
 use super::window::{Windows, of_depths, unit_rows};
-use crate::index::{Ones, Snapshot};
+use crate::index::Snapshot;
 use crate::query::plan::{BoundChain, NearestEnd, NearestRows};
 
 /// Whether document order decides what is nearest in this snapshot. Loose units have no depth, although they are
@@ -39,18 +39,25 @@ pub(super) fn run(
         windows.reverse();
     }
     let mut found: RowList = RowList::new();
-    // Of the newest, all of the last unit is wanted, as nodes of one depth are compared with each other.
+    // Of the newest, all of the last unit is wanted, as nodes of one depth are compared with each other: from its first row
+    // on, as soon as it is known.
+    let wanted = nearest.skip.saturating_add(nearest.take);
     let mut enough = None;
     let mut take = |start: u32, mut word: u64| {
         if nearest.from == NearestEnd::Newest {
-            if enough.is_some_and(|unit| start + 64 <= unit) {
-                return false;
+            while word != 0 {
+                let bit = 63 - word.leading_zeros();
+                word &= !(1 << bit);
+                let row = start + bit;
+                if enough.is_some_and(|unit| row < unit) {
+                    return false;
+                }
+                found.push(row);
+                if enough.is_none() && found.len() as u64 >= wanted {
+                    enough = Some(unit_start(snapshot, row));
+                }
             }
-            found.extend(Ones(word).map(|bit| start + bit));
-            if enough.is_none() && found.len() as u64 >= nearest.skip.saturating_add(nearest.take) {
-                enough = found.iter().min().map(|row| unit_start(snapshot, *row));
-            }
-            return true;
+            return enough.is_none_or(|unit| unit < start);
         }
         while word != 0 && nearest.take > 0 {
             let bit = if backward {
