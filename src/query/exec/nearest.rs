@@ -12,7 +12,7 @@ use super::rows::{MatchedRows, RowList};
 use super::stats::RunInput;
 use super::trace::{Counters, Trace};
 use super::window::{Windows, of_depths, unit_rows};
-use crate::index::Snapshot;
+use crate::index::{Ones, Snapshot};
 use crate::query::plan::{BoundChain, NearestEnd, NearestRows};
 
 /// Whether document order decides what is nearest in this snapshot. Loose units have no depth, although they are
@@ -39,25 +39,12 @@ pub(super) fn run(
         windows.reverse();
     }
     let mut found: RowList = RowList::new();
-    // Of the newest, all of the last unit is wanted, as nodes of one depth are compared with each other: from its first row
-    // on, as soon as it is known.
+    // Of the newest, all of the last unit is wanted, as nodes of one depth are compared with each other.
     let wanted = nearest.skip.saturating_add(nearest.take);
     let mut enough = None;
     let mut take = |start: u32, mut word: u64| {
         if nearest.from == NearestEnd::Newest {
-            while word != 0 {
-                let bit = 63 - word.leading_zeros();
-                word &= !(1 << bit);
-                let row = start + bit;
-                if enough.is_some_and(|unit| row < unit) {
-                    return false;
-                }
-                found.push(row);
-                if enough.is_none() && found.len() as u64 >= wanted {
-                    enough = Some(unit_start(snapshot, row));
-                }
-            }
-            return enough.is_none_or(|unit| unit < start);
+            return take_newest(word, start, wanted, snapshot, &mut found, &mut enough);
         }
         while word != 0 && nearest.take > 0 {
             let bit = if backward {
@@ -105,6 +92,29 @@ pub(super) fn run(
         [] | [_] => MatchedRows::from_row(found.first().copied()),
         _ => MatchedRows::List(found),
     }
+}
+
+/// Takes the rows of a word from its end, down to the unit that has the last of those that are `wanted`: `enough` is its
+/// first row, as soon as it is known. Returns whether words before this one may have more.
+fn take_newest(
+    word: u64,
+    start: u32,
+    wanted: u64,
+    snapshot: &Snapshot,
+    found: &mut RowList,
+    enough: &mut Option<u32>,
+) -> bool {
+    for bit in Ones(word.reverse_bits()) {
+        let row = start + 63 - bit;
+        if enough.is_some_and(|unit| row < unit) {
+            return false;
+        }
+        found.push(row);
+        if enough.is_none() && found.len() as u64 >= wanted {
+            *enough = Some(unit_start(snapshot, row));
+        }
+    }
+    enough.is_none_or(|unit| unit < start)
 }
 
 /// Puts rows into key order, and keeps those that are wanted.
