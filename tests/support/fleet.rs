@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -28,10 +28,9 @@ impl DerefMut for Shared {
     }
 }
 
-/// The process. It ends with this.
+/// The process. It ends when its input does, so with this program.
 pub struct Fleet {
-    child: Child,
-    to: Option<ChildStdin>,
+    to: ChildStdin,
     from: BufReader<ChildStdout>,
     engines: Vec<String>,
 }
@@ -53,17 +52,16 @@ impl Fleet {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| error.to_string())?;
-        let to = child.stdin.take();
+        let to = child.stdin.take().ok_or("no pipe")?;
         let from = child.stdout.take().ok_or("no pipe")?;
         Ok(Self {
-            child,
             to,
             from: BufReader::new(from),
             engines: engines.split_whitespace().map(str::to_owned).collect(),
         })
     }
 
-    /// The process that all tests of this program share. It ends with the program.
+    /// The process that all tests of this program share.
     ///
     /// # Errors
     /// Why there is none.
@@ -108,8 +106,7 @@ impl Fleet {
     }
 
     fn answer(&mut self, asked: &Value) -> Result<Vec<Vec<Value>>, String> {
-        let to = self.to.as_mut().ok_or("it has ended")?;
-        writeln!(to, "{asked}").map_err(|error| error.to_string())?;
+        writeln!(self.to, "{asked}").map_err(|error| error.to_string())?;
         let mut line = String::new();
         self.from
             .read_line(&mut line)
@@ -119,13 +116,5 @@ impl Fleet {
             return Err(error.to_owned());
         }
         serde_json::from_value(answer["rows"].clone()).map_err(|error| error.to_string())
-    }
-}
-
-impl Drop for Fleet {
-    fn drop(&mut self) {
-        // Its input ends, and so does it.
-        drop(self.to.take());
-        let _ = self.child.wait();
     }
 }
