@@ -16,7 +16,9 @@ use super::statement::BoundSelector;
 use crate::advice::{EmptyReason, Nothing};
 use crate::history::{LoadFailure, Moment, Position, Union, run_union};
 use crate::index::{Bits, Snapshot, mask};
-use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, count, is_local, run, run_while};
+use crate::query::exec::{
+    Counters, MatchedRows, RunInput, SmallCounters, Trace, count, is_local, run, run_while,
+};
 use crate::support::diag::{Error, Warning};
 
 /// Nodes of immutable snapshots, in result order. Nothing is copied; rows are found when first
@@ -38,6 +40,9 @@ pub struct Selection {
     warnings: Option<Arc<[Warning]>>,
 }
 
+// What is larger is moved by a call, which is a tenth of a small select.
+const _: () = assert!(size_of::<Selection>() <= 128);
+
 #[derive(Clone, Debug)]
 enum SelectionRows {
     KnownRows(KnownRows),
@@ -49,7 +54,7 @@ struct KnownRows {
     history: Moment,
     position: Position,
     rows: MatchedRows,
-    counters: Counters,
+    counters: SmallCounters,
     /// What found no row, if none was found: for saying why.
     nothing: Option<Arc<BoundSelector>>,
 }
@@ -220,12 +225,12 @@ impl KnownRows {
                 }
             }
         }
-        let mut counters = self.counters;
+        let mut counters = Counters::from(self.counters);
         counters += pipeline.counters();
         drop(pipeline);
         Self {
             rows: MatchedRows::List(rows),
-            counters,
+            counters: counters.into(),
             ..self
         }
     }
@@ -303,7 +308,7 @@ impl Selection {
             kind: SelectionRows::KnownRows(KnownRows {
                 nothing: rows.is_empty().then(|| Arc::clone(bound)),
                 rows,
-                counters: trace.counters,
+                counters: trace.counters.into(),
                 history,
                 position,
             }),
@@ -476,6 +481,7 @@ impl Selection {
     /// The ids, in result order, as a list. Faster than collecting [`Selection::ids`].
     pub fn to_ids(&self) -> Vec<&str> {
         let recipe = match &self.kind {
+            SelectionRows::KnownRows(known) if known.rows.is_empty() => return Vec::new(),
             SelectionRows::KnownRows(known) => {
                 let snapshot = known.snapshot();
                 return snapshot.map_or_else(Vec::new, |snapshot| ids_of(snapshot, &known.rows));
@@ -524,7 +530,7 @@ impl Selection {
     /// that found them.
     pub(super) fn trace(&self, trace: &mut Trace) -> Counters {
         match &self.kind {
-            SelectionRows::KnownRows(known) => known.counters,
+            SelectionRows::KnownRows(known) => known.counters.into(),
             SelectionRows::Recipe(recipe) => recipe.found(trace).1,
         }
     }

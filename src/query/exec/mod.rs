@@ -47,4 +47,5 @@ pub use rows::{MatchedRows, RowIter};
 pub use stats::{RunInput, SessionStats};
 pub use strategy::{NotChosen, RunGoal, Strategy};
 pub use tail::ResultTail;
+pub(crate) use trace::SmallCounters;
 pub use trace::{Counters, StepTrace, Trace};

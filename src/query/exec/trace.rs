@@ -34,6 +34,45 @@ impl std::ops::AddAssign for Counters {
     }
 }
 
+/// The counters of a run that reads few rows, in half the space.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SmallCounters([u32; 6]);
+
+impl From<Counters> for SmallCounters {
+    #[inline(always)]
+    fn from(counters: Counters) -> Self {
+        Self([
+            counters.rows_seen as u32,
+            counters.postings as u32,
+            counters.probes as u32,
+            counters.pieces_pruned as u32,
+            counters.pieces_read as u32,
+            counters.rows_left as u32,
+        ])
+    }
+}
+
+impl From<SmallCounters> for Counters {
+    fn from(SmallCounters(counters): SmallCounters) -> Self {
+        let [
+            rows_seen,
+            postings,
+            probes,
+            pieces_pruned,
+            pieces_read,
+            rows_left,
+        ] = counters.map(u64::from);
+        Self {
+            rows_seen,
+            postings,
+            probes,
+            pieces_pruned,
+            pieces_read,
+            rows_left,
+        }
+    }
+}
+
 /// What one step of one chain did.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StepTrace {
