@@ -2,7 +2,8 @@
 //!
 //! Small neighbouring segments are merged geometrically, as in a log-structured merge tree: every
 //! row is copied O(log T) times. A snapshot of a few rows with little text is one segment, so that a set of its rows is
-//! one word; its rows are copied with each commit, until there are more.
+//! one word; its rows are copied with each commit, until there are more. So are the newest turns of a larger one, until
+//! there are [`BATCH`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,9 +40,30 @@ const FEW_BYTES: usize = 64 << 10;
 /// With fewer runs than this they are merged only if no unit stays behind that older snapshots alone have.
 const FEW_RUNS: usize = 8;
 
-/// A run of fewer units is not merged until the newest such runs have this many together. Most
-/// commits then merge nothing.
+/// A run of fewer units is not merged with older ones until the newest such runs have this many together. A new turn
+/// shares the segment of a shorter run.
 const BATCH: usize = 4;
+
+/// Takes the last run, if a new turn is to share its segment: short, alone there, and without dead rows. Questions about the
+/// newest turns then read one segment. Linear in the runs.
+pub(super) fn short_tail(runs: &mut Vec<UnitRun>, at: Moment) -> Option<UnitRun> {
+    // Fewer rows become one segment as they are.
+    if runs.iter().map(|run| run.rows().len()).sum::<usize>() <= FEW_ROWS {
+        return None;
+    }
+    runs.pop_if(|run| {
+        let (units, segment) = (run.segment.units(), &run.segment);
+        run.units.len() < BATCH
+            && run.units.len() == units.len()
+            && units
+                .first()
+                .is_some_and(|unit| unit.kind.rank() == UnitKind::Turn.rank())
+            && run.rows().len() <= FEW_ROWS
+            && segment.payload_bytes() <= FEW_BYTES
+            && run.died.is_empty()
+            && run.shared_dead(at).next().is_none()
+    })
+}
 
 /// Merges all runs, if they have few rows. Otherwise runs of turns: the newest ones, when they have [`BATCH`] units,
 /// with older ones that are less than twice as large; then the two smallest neighbours while there are too many runs.
@@ -156,6 +178,15 @@ fn join(runs: &mut Vec<UnitRun>, joined: Range<usize>, moment: Moment) -> Merge 
 }
 
 impl Merge {
+    /// A run to which units were added in a new segment.
+    pub(super) fn of_tail(tail: UnitRun, output: &Arc<Segment>) -> Self {
+        Self {
+            inputs: vec![(tail.segment, tail.units)],
+            output: Arc::clone(output),
+            dead: None,
+        }
+    }
+
     /// The units of a settled run in the new segment, if they are all there.
     fn moved(&self, run: &UnitRun, at: Moment) -> Option<SmallVec<[UnitRun; 2]>> {
         let (mut parts, mut first, mut left) = (SmallVec::new(), 0, run.units.len());

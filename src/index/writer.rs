@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::dead::moment;
 use super::fresh::{Earlier, Ttl};
-use super::merge::{Merge, merge, push_run};
+use super::merge::{Merge, merge, push_run, short_tail};
 use super::snapshot::UnitRun;
 use super::{Meta, Segment, SegmentBuilder, Snapshot, UnitKind};
 use crate::support::cancel::ensure;
@@ -170,7 +170,7 @@ impl Writer {
     ) -> (Snapshot, Vec<Merge>) {
         let moment = moment(&meta);
         let mut runs: Vec<UnitRun> = Vec::with_capacity(parts.len());
-        let mut builder: Option<(Box<SegmentBuilder>, UnitKind)> = None;
+        let (mut open, mut merges) = (None, Vec::new());
         let mut gaps: Vec<(usize, u32)> = Vec::new();
         for part in parts {
             if self.stops {
@@ -178,14 +178,14 @@ impl Writer {
             }
             match part {
                 UnitSource::Shared(run) => {
-                    flush(&mut builder, &mut runs);
+                    flush(&mut open, &mut runs, &mut merges);
                     match gaps.last() {
                         Some((at, _)) if *at == runs.len() => runs.push(run),
                         _ => push_run(&mut runs, run, moment),
                     }
                 }
                 UnitSource::Gap(turns) => {
-                    flush(&mut builder, &mut runs);
+                    flush(&mut open, &mut runs, &mut merges);
                     gaps.push((runs.len(), turns));
                 }
                 UnitSource::Fresh {
@@ -195,18 +195,19 @@ impl Writer {
                     earlier,
                 } => {
                     let group = group(unit.kind);
-                    let other = |(_, current): &(_, UnitKind)| *current != group;
-                    if layout == Layout::ByLifetime && builder.as_ref().is_some_and(other) {
-                        flush(&mut builder, &mut runs);
+                    let other = |open: &OpenSegment| open.group != group;
+                    if layout == Layout::ByLifetime && open.as_ref().is_some_and(other) {
+                        flush(&mut open, &mut runs, &mut merges);
                     }
-                    let (builder, _) = builder.get_or_insert_with(|| {
-                        let mut builder = SegmentBuilder::begin();
-                        match layout {
-                            Layout::Whole => builder.begin_whole(tree),
-                            Layout::Together | Layout::ByLifetime => builder.begin_tree(tree),
+                    let builder = match &mut open {
+                        Some(open) => &mut open.builder,
+                        None => {
+                            let tail = (self.merging && group == UnitKind::Turn && gaps.is_empty())
+                                .then(|| short_tail(&mut runs, moment));
+                            let begun = OpenSegment::begin(tree, layout, group, tail.flatten());
+                            &mut open.insert(begun).builder
                         }
-                        (builder, group)
-                    });
+                    };
                     let earlier = earlier.as_ref().filter(|_| layout != Layout::Whole);
                     let earlier = earlier.and_then(|(segment, rows)| {
                         Earlier::find(segment, rows.clone(), tree, unit.rows.clone())
@@ -216,13 +217,11 @@ impl Writer {
                 }
             }
         }
-        flush(&mut builder, &mut runs);
+        flush(&mut open, &mut runs, &mut merges);
         // A snapshot with gaps does not last.
-        let merges = if self.merging && gaps.is_empty() {
-            merge(&mut runs, moment)
-        } else {
-            Vec::new()
-        };
+        if self.merging && gaps.is_empty() {
+            merges.extend(merge(&mut runs, moment));
+        }
         (Snapshot::new(meta, runs).with_gaps(&gaps), merges)
     }
 }
@@ -279,9 +278,36 @@ fn group(kind: UnitKind) -> UnitKind {
     }
 }
 
-fn flush(builder: &mut Option<(Box<SegmentBuilder>, UnitKind)>, runs: &mut Vec<UnitRun>) {
-    if let Some((builder, _)) = builder.take() {
+/// A segment that units are added to.
+struct OpenSegment {
+    builder: Box<SegmentBuilder>,
+    group: UnitKind,
+    /// The run that it begins with.
+    tail: Option<UnitRun>,
+}
+
+impl OpenSegment {
+    fn begin(tree: &Tree, layout: Layout, group: UnitKind, tail: Option<UnitRun>) -> Self {
+        let mut builder = SegmentBuilder::begin();
+        if let Some(tail) = &tail {
+            builder.add_run(&tail.segment, tail.units.clone());
+        }
+        match layout {
+            Layout::Whole if tail.is_none() => builder.begin_whole(tree),
+            _ => builder.begin_tree(tree),
+        }
+        Self {
+            builder,
+            group,
+            tail,
+        }
+    }
+}
+
+fn flush(open: &mut Option<OpenSegment>, runs: &mut Vec<UnitRun>, merges: &mut Vec<Merge>) {
+    if let Some(OpenSegment { builder, tail, .. }) = open.take() {
         let segment = Arc::new(builder.finish());
+        merges.extend(tail.map(|tail| Merge::of_tail(tail, &segment)));
         let units = 0..segment.units().len() as u32;
         runs.push(UnitRun::new(segment, units));
     }
