@@ -4,7 +4,7 @@
 
 /// Cases of a property by default, and where `CI` is set.
 const FEW: u32 = 200;
-const MANY: u32 = 500;
+const MANY: u32 = 400;
 
 /// The number to which the counts of the tests refer: `share(n)` is `n` with `PACTQL_CASES=20000`.
 const WHOLE: u32 = 20_000;
@@ -27,11 +27,11 @@ pub(crate) fn share(whole: u32) -> u32 {
 
 /// Whether few cases run, so that what takes seconds is left to CI.
 pub(crate) fn few() -> bool {
-    cases() < MANY / 2
+    cases() <= FEW
 }
 
 /// Whether a test that takes seconds ends here, with a line that says so: it runs where `CI` is set, and
-/// with 250 cases or more.
+/// with more cases than by default.
 pub(crate) fn left_to_ci() -> bool {
     if few() {
         println!("SKIPPED: takes seconds; runs with CI=true");

@@ -98,7 +98,7 @@ fn a_text_of_a_log_stays_a_text() {
             let mut pointers = Vec::new();
             scalars(&records[record], "", &mut pointers);
             // A large example repeats its shapes.
-            let step = 1 + pointers.len() / 20;
+            let step = 1 + pointers.len() / 10;
             for (number, pointer) in pointers.iter().enumerate().step_by(step) {
                 let hostile = TEXTS[number % TEXTS.len()];
                 imports += usize::from(survives(
@@ -110,7 +110,7 @@ fn a_text_of_a_log_stays_a_text() {
             }
         }
     }
-    assert!(imports > 500, "{imports}");
+    assert!(imports > 300, "{imports}");
 }
 
 #[test]
