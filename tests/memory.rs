@@ -54,6 +54,7 @@ fn memory_follows_nodes_and_changes() {
     a_written_session_keeps_what_changed();
     a_waiting_session_is_small();
     a_step_of_an_agent_allocates_little();
+    answers_over_a_store_stay_within_its_memory();
     whole_snapshots_find_the_sharing_again();
     counting_lists_nothing();
     a_select_allocates_the_list_of_its_ids();
@@ -481,6 +482,36 @@ fn a_step_of_an_agent_allocates_little() {
     let median = counts[counts.len() / 2];
     println!("append + reply + commit make {median} allocations");
     assert!(median <= MOST, "{median} allocations");
+}
+
+/// Sessions that are asked together are counted when they were read, not when they were opened.
+fn answers_over_a_store_stay_within_its_memory() {
+    const MEMORY: usize = 1 << 20;
+    let path = std::env::temp_dir().join(format!("pactql-answers-{}.db", std::process::id()));
+    let url = path.display().to_string();
+    let store = Store::open(&url).expect("a store");
+    for number in 0..1_000 {
+        let mut context = Context::builder()
+            .clock(StepClock::new(1 << 61, 1_000))
+            .build();
+        context.append(Message::user("Hello")).expect("a message");
+        context.commit().expect("a commit");
+        let imported = store.import(&format!("s{number}"), &context.session(), None);
+        imported.expect("a new session");
+    }
+    drop(store);
+    let builder = Store::builder().must_exist().memory(MEMORY);
+    let store = builder.connect(&url).expect("the store opens");
+    let ask = || {
+        let asked = store.select("@t0 .cb").expect("a selector");
+        asked.answers().expect("answers").count()
+    };
+    let (found, held, peak) = measure(ask);
+    assert_eq!(found, 1_000);
+    println!("1,000 sessions were asked with {MEMORY} bytes: {held} are held, {peak} at most");
+    assert!(held < MEMORY && peak < 2 * MEMORY, "{held}, {peak}");
+    drop(store);
+    fs::remove_file(path).expect("the file");
 }
 
 /// Whole snapshots take about the memory of the same snapshots written as deltas.

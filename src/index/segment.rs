@@ -450,4 +450,9 @@ impl Segment {
     pub fn payload_bytes(&self) -> usize {
         self.ids.text_bytes() + self.payload.len()
     }
+
+    /// All that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.index_bytes() + self.payload_bytes()
+    }
 }

@@ -37,7 +37,10 @@ impl Question {
             let session = sessions.remove(&listed.session);
             self.answer(listed, session).transpose()
         });
-        answers.collect()
+        let answers = answers.collect();
+        // They were opened together, and counted before any of them was read.
+        open::grown(&self.open, group);
+        answers
     }
 
     /// Those that are missing have to be looked up alone, which shows what is wrong with them.

@@ -462,10 +462,8 @@ impl UnitCache {
             let segment = piece.segment();
             self.bytes += size_of_val(piece);
             if self.counted.insert(Arc::as_ptr(segment) as usize) {
-                self.bytes +=
-                    size_of::<Segment>() + segment.index_bytes() + segment.payload_bytes();
-                // The entries of the two tables of units.
-                self.bytes += segment.units().len() * 96;
+                // With the entries of the two tables of units.
+                self.bytes += segment.bytes() + segment.units().len() * 96;
             }
         }
     }

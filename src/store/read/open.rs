@@ -175,7 +175,7 @@ impl OpenSessions {
 const SHARE: usize = 8;
 
 /// What an open session takes besides its indexes, in bytes, roughly.
-const OVERHEAD: usize = 2_000;
+const OVERHEAD: usize = 2_600;
 
 pub(crate) fn lock(open: &Mutex<OpenSessions>) -> MutexGuard<'_, OpenSessions> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
@@ -249,6 +249,12 @@ pub(crate) fn current(
         }
     }
     found
+}
+
+/// Has sessions counted again, of which more was read since they were opened.
+pub(crate) fn grown(open: &Mutex<OpenSessions>, list: &[ListedSession]) {
+    let ids = list.iter().map(|listed| listed.session);
+    lock(open).growing.extend(ids);
 }
 
 fn opened(stored: &Arc<Stored>) -> Arc<Session> {

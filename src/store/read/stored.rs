@@ -84,11 +84,10 @@ impl Stored {
     }
 
     pub(crate) fn count(&self, part: &Snapshot) {
-        let bytes = part.pieces().iter().map(|piece| {
-            let segment = piece.segment();
-            segment.index_bytes() + segment.payload_bytes()
-        });
-        self.parts.fetch_add(bytes.sum(), Ordering::Relaxed);
+        let pieces = part.pieces().iter();
+        let bytes = pieces.map(|piece| size_of_val(piece) + piece.segment().bytes());
+        let bytes = size_of::<Snapshot>() + bytes.sum::<usize>();
+        self.parts.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn is_of(&self, core: &Arc<Core>) -> bool {

@@ -142,10 +142,7 @@ impl Ready {
         }
         let newest = history.latest().into_iter().chain(history.working());
         let pieces = newest.flat_map(|snapshot| snapshot.pieces());
-        let bytes = pieces.map(|piece| {
-            let segment = piece.segment();
-            segment.index_bytes() + segment.payload_bytes()
-        });
+        let bytes = pieces.map(|piece| piece.segment().bytes());
         bytes.sum::<usize>() + history.committed().len() * SNAPSHOT
     }
 
