@@ -157,6 +157,34 @@ fn few_rows_are_one_segment_in_all_snapshots() {
 }
 
 #[test]
+fn the_newest_turns_share_a_segment_while_they_are_small() {
+    for (bytes, least, most) in [(10, 6, 8), (70_000, 0, 3)] {
+        // Where there are more than 64 rows. One of four commits begins a batch.
+        let beside = (41..49).filter(|&cycles| {
+            let (lines, history) = session(cycles, |cycle| {
+                let text = "x".repeat(bytes);
+                let block = |n| block(&format!("b{n}"), 0, None).replace("of b", &text);
+                (1..=cycle).map(|n| turn(n as usize, &[block(n)])).collect()
+            });
+            if bytes < 100 {
+                assert_reads_alike(&lines, &history);
+            }
+            let newest = history.latest().expect("a snapshot");
+            let piece = |n| {
+                let turn = newest.find(&format!("t{n}"));
+                turn.expect("a turn").piece()
+            };
+            piece(cycles) == piece(cycles - 1)
+        });
+        let beside = beside.count();
+        assert!(
+            (least..=most).contains(&beside),
+            "{bytes}: {beside} of eight"
+        );
+    }
+}
+
+#[test]
 fn ttls_that_count_down_and_ttls_that_stay_are_both_shared() {
     for counting in [true, false] {
         let (lines, history) = session(60, |cycle| {
