@@ -26,8 +26,10 @@ pub fn patched(good: &[u8], patches: &[u8]) -> Vec<u8> {
     let mut file = good.to_vec();
     for patch in patches.chunks_exact(4) {
         let at = u32::from_le_bytes([patch[0], patch[1], patch[2], 0]) as usize;
-        let at = at % file.len();
-        file[at] = patch[3];
+        // A good file may be empty.
+        if let Some(at) = at.checked_rem(file.len()) {
+            file[at] = patch[3];
+        }
     }
     file
 }
