@@ -88,7 +88,8 @@ impl OpenSessions {
 
     /// How many sessions, as large as those that are open are on average, take a share of the budget, so that
     /// as many may be in memory besides. None are open at first, and then it is 1.
-    pub(crate) fn fitting(&self) -> usize {
+    pub(crate) fn fitting(&mut self) -> usize {
+        self.count();
         let average = self.total / self.by_id.len().max(1);
         self.share().checked_div(average).unwrap_or(1)
     }
