@@ -84,7 +84,7 @@ pub(super) fn merge(runs: &mut Vec<UnitRun>, at: Moment) -> Vec<Merge> {
         return Vec::from_iter(joins.then(|| join(runs, 0..runs.len(), at)));
     }
     // Step 1, the geometric rule of a log-structured merge tree. The newest short runs wait until they are
-    // BATCH units together, so three of four commits copy nothing. Then every older run that is less than
+    // BATCH units together, so three of four commits copy no others. Then every older run that is less than
     // twice as large as what has been collected joins too: after the merge each run is at least twice as
     // large as the next newer one, so there are O(log T) runs, and a row is copied at most once for each
     // doubling of the run it is in.
