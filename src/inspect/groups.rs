@@ -51,6 +51,9 @@ impl Sum for Totals {
     }
 }
 
+/// The most texts of earlier sessions whose tokens are kept: a few megabytes.
+const MOST_TEXTS: usize = 65_536;
+
 /// What was counted so far, with one tokenizer. Memory for a hash and a number a text, and a few
 /// numbers a node.
 ///
@@ -95,6 +98,15 @@ impl Counts {
         self.distinct.bytes += text.len() as u64;
         self.distinct.tokens += tokens;
         tokens
+    }
+
+    /// Forgets what no other session has again, and more where that is much: texts that sessions share are kept as long
+    /// as they are few. [`Self::distinct`] then counts again what comes again.
+    pub(super) fn next_session(&mut self) {
+        self.nodes.clear();
+        if self.texts.len() > MOST_TEXTS {
+            self.texts.clear();
+        }
     }
 
     /// All distinct texts so far; `blocks` and `media` are those of distinct nodes.

@@ -5,6 +5,7 @@ use std::borrow::Borrow;
 use std::hash::Hash;
 
 /// Values by keys, each once, numbered in the order in which they first appear.
+#[derive(Clone, Debug)]
 pub(super) struct Numbered<K, V = K> {
     numbers: HashMap<K, u32>,
     pub(super) list: Vec<V>,

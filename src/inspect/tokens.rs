@@ -15,7 +15,7 @@ use crate::index::NodeRef;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, TextTable, Tint};
 use crate::support::text::{amount, counted, printable};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -248,8 +248,9 @@ fn reply(chosen: &ChosenSnapshot, counts: &mut Counts) -> Totals {
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let mut top = Top::new(Some(By::Role), Tokenizer::Bytes4);
 /// top.add(&Engine::new(), "support", &session, &Part::default().only(".cb[kind='call']"))?;
-/// assert_eq!(top.groups.len(), 1);
-/// assert_eq!(top.groups[0].name.as_deref(), Some("assistant"));
+/// let groups = top.groups();
+/// assert_eq!(groups.len(), 1);
+/// assert_eq!(groups[0].name.as_deref(), Some("assistant"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Serialize)]
@@ -261,10 +262,17 @@ pub struct Top {
     pub by: Option<By>,
     /// How many sessions were added.
     pub sessions: u64,
-    /// The groups, the largest first.
-    pub groups: Vec<Group>,
+    #[serde(serialize_with = "largest_first")]
+    groups: Numbered<Option<String>, Group>,
     #[serde(skip)]
     counts: Counts,
+}
+
+fn largest_first<S: Serializer>(
+    groups: &Numbered<Option<String>, Group>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    sorted(&groups.list).serialize(serializer)
 }
 
 impl Top {
@@ -275,9 +283,15 @@ impl Top {
             tokenizer,
             by,
             sessions: 0,
-            groups: Vec::new(),
+            groups: Numbered::default(),
             counts: Counts::new(tokenizer),
         }
+    }
+
+    /// The groups, the largest first.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Group> {
+        sorted(&self.groups.list)
     }
 
     /// The tokenizer that fits the model of a part of a session.
@@ -291,11 +305,12 @@ impl Top {
     /// The groups as a table. Every line ends in a line feed.
     #[must_use]
     pub fn text(&self, paint: Paint) -> String {
-        if self.groups.is_empty() {
+        let groups = self.groups();
+        if groups.is_empty() {
             return format!("no blocks in {}\n", counted(self.sessions, "session"));
         }
         let by = self.by.map_or("session", By::as_str);
-        size_table(by, self.tokenizer, &self.groups, paint)
+        size_table(by, self.tokenizer, &groups, paint)
     }
 
     /// Adds a part of a session. Groups by turn or block have its name before them, as ids repeat.
@@ -310,42 +325,45 @@ impl Top {
         part: &Part,
     ) -> Result<(), Error> {
         let mut groups = Groups::new(self.by.unwrap_or_default());
-        let mut sums: Vec<Group> = Vec::new();
         for chosen in part.chosen(engine, &session.history())? {
-            merge(&mut sums, groups.add_up(&chosen?, &mut self.counts));
-        }
-        match self.by {
-            None => {
-                let totals: Totals = sums.iter().map(|group| group.totals).sum();
-                if totals.blocks > 0 {
-                    let name = Some(name.to_owned());
-                    self.groups.push(Group { name, totals });
-                }
+            for group in groups.add_up(&chosen?, &mut self.counts) {
+                let group_name = match (self.by, group.name) {
+                    (None, _) => Some(name.to_owned()),
+                    (Some(By::Turn | By::Block), Some(id)) => Some(format!("{name} {id}")),
+                    (_, group_name) => group_name,
+                };
+                self.count(&group_name, group.totals);
             }
-            Some(By::Turn | By::Block) => {
-                let named = sums.into_iter().map(|group| Group {
-                    name: group.name.map(|id| format!("{name} {id}")),
-                    ..group
-                });
-                self.groups.extend(named);
-            }
-            Some(_) => merge(&mut self.groups, sums),
         }
         self.sessions += 1;
-        sort(&mut self.groups);
+        self.counts.next_session();
         Ok(())
+    }
+
+    /// Adds what was found in other sessions, by the same group and tokenizer.
+    pub fn include(&mut self, other: &Self) {
+        for group in &other.groups.list {
+            self.count(&group.name, group.totals);
+        }
+        self.sessions += other.sessions;
+    }
+
+    fn count(&mut self, name: &Option<String>, more: Totals) {
+        let new = || Group {
+            name: name.clone(),
+            totals: Totals::default(),
+        };
+        let number = self.groups.number(name, new) as usize;
+        if let Some(sum) = self.groups.list.get_mut(number) {
+            sum.totals += more;
+        }
     }
 }
 
-fn merge(groups: &mut Vec<Group>, more: Vec<Group>) {
-    let mut all = Numbered::default();
-    for group in groups.drain(..).chain(more) {
-        let name = group.name.clone();
-        let zero = Totals::default();
-        let number = all.number(&group.name, || Group { name, totals: zero });
-        all.list[number as usize].totals += group.totals;
-    }
-    *groups = all.list;
+fn sorted(groups: &[Group]) -> Vec<Group> {
+    let mut groups = groups.to_vec();
+    sort(&mut groups);
+    groups
 }
 
 const COLUMNS: usize = 5;

@@ -70,7 +70,11 @@ use crate::store::read::catalog;
 use crate::store::read::open;
 use crate::store::write::keeper::{StoreKeeper, commit_all};
 use crate::store::write::records;
+#[cfg(feature = "cli")]
+use crate::support::cancel;
 use crate::support::diag::Error;
+#[cfg(feature = "cli")]
+use rayon::prelude::*;
 
 impl Store {
     /// Opens the store in the SQLite file at a path; one that is missing is made.
@@ -126,6 +130,36 @@ impl Store {
     pub fn session(&self, name: &str) -> Result<Arc<Session>, Error> {
         let session = open::by_name(&self.open, &self.core, name);
         session.map_err(|error| self.not_found(name, error))
+    }
+
+    /// Opens sessions and calls `read` with each, some at once, as many as memory allows, in parallel. `visit` gets what it
+    /// returns, in the order of the names, until it fails.
+    #[cfg(feature = "cli")]
+    pub(crate) fn each<T: Send, E: From<Error>>(
+        &self,
+        names: &[String],
+        read: &(dyn Fn(&str, Arc<Session>) -> T + Sync),
+        visit: &mut dyn FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let tokens = cancel::here();
+        let read = |name: &String| {
+            let session = self.session(name)?;
+            let id = open::stored(&session).map(|stored| stored.entry().session);
+            Ok::<_, Error>((id, tokens.within(|| read(name, session))))
+        };
+        let mut left = names;
+        while !left.is_empty() {
+            let size = open::lock(&self.open).fitting().min(left.len());
+            let (now, later) = left.split_at(size);
+            let found: Vec<_> = now.par_iter().map(read).collect();
+            // They were counted as they were opened.
+            open::grown(&self.open, found.iter().flatten().filter_map(|(id, _)| *id));
+            for found in found {
+                visit(found?.1)?;
+            }
+            left = later;
+        }
+        Ok(())
     }
 
     /// Shows later commits of other writers in a session of this store. Returns whether there were any.

@@ -7,7 +7,8 @@ use super::command::{Invocation, RunCommand, print, say};
 use super::input;
 use super::options::{FormArgs, PrintAs, TokenizerArgs, named, rows};
 use super::sessions::{
-    EVERY_LOG, InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs, or_newest,
+    EVERY_LOG, InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs, note_reconstructed,
+    or_newest,
 };
 use super::words::retyped;
 use super::words::{exists, is_file, split_operands};
@@ -27,6 +28,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// A line of a report with the session it is about.
 #[derive(Serialize)]
@@ -60,16 +62,14 @@ pub(super) fn append<T: Serialize>(
 }
 
 /// The reports of sessions, as they are printed, and how many there are. Calls `visit` with each.
-fn reports<R: Report>(
+fn reports<R: Report + Send>(
     sessions: &SessionsArgs,
     options: &ReportOptions,
     with: &Invocation,
     mut visit: impl FnMut(&Opened, &R),
 ) -> Result<(String, usize)> {
-    let engine = Engine::new();
     let mut out = String::new();
-    let count = sessions.each_that_has(with, &mut |opened| {
-        let report: R = opened.report(&engine, options)?;
+    let count = sessions.each_report_that_has(options, with, &mut |opened, report: R| {
         visit(opened, &report);
         let text = || report.text(options, with.paint());
         append(opened, with, &[&report], text, &mut out)
@@ -77,7 +77,7 @@ fn reports<R: Report>(
     Ok((out, count))
 }
 
-fn report<R: Report>(
+fn report<R: Report + Send>(
     sessions: &SessionsArgs,
     options: &ReportOptions,
     with: &Invocation,
@@ -224,6 +224,7 @@ fn follow_steps(words: &[String], options: &ReportOptions, with: &Invocation) ->
             Err(failure) if failure.is_no_snapshot() => return Ok(()),
             Err(failure) => return Err(failure),
         };
+        note_reconstructed(report.is_reconstructed());
         let printed = all.entry(opened.name.clone()).or_default();
         let steps = &report.steps;
         let newest = steps.last().map(|step| step.cycle);
@@ -383,14 +384,12 @@ impl RunCommand for ShowArgs {
     }
 
     fn run(&self, with: &Invocation) -> Result<Exit> {
-        let engine = Engine::new();
         let (sessions, part) = self.inspected.split(None, Part::default(), with)?;
         let options = ReportOptions::new(part).before_reply(self.before_reply);
         let options = options.full(self.full).tokenizer(self.tokenizer.tokenizer);
         let is_markdown = self.markdown || with.format == Some(PrintAs::Markdown);
         let mut out = String::new();
-        sessions.each_that_has(with, &mut |opened| {
-            let report: ShowReport = opened.report(&engine, &options)?;
+        sessions.each_report_that_has(&options, with, &mut |opened, report: ShowReport| {
             if report.snapshots.iter().all(|shown| shown.blocks.is_empty()) {
                 let place = match &report.snapshots[..] {
                     [only] => only.label.clone(),
@@ -480,17 +479,29 @@ impl RunCommand for TopArgs {
         let names = or_newest(names, with.limits)?;
         // By session, if it is not a group of blocks.
         let by = By::parse(&self.by);
-        let mut top: Option<Top> = None;
-        self.sessions.each_of(&names, None, with, &mut |opened| {
-            let top = top.get_or_insert_with(|| {
-                let fitting = || Top::fitting(&engine, &opened.session, &part);
-                Top::new(by, self.tokenizer.tokenizer.unwrap_or_else(fitting))
-            });
+        let tokenizer = OnceLock::new();
+        if let Some(given) = self.tokenizer.tokenizer {
+            let _ = tokenizer.set(given);
+        }
+        // Each thread takes one that is free. `None` before the tokenizer is known, which the first session decides.
+        let tops: Mutex<Vec<Top>> = Mutex::default();
+        let free = || tops.lock().unwrap_or_else(PoisonError::into_inner);
+        let add = |opened: &Opened| {
+            let tokenizer = *tokenizer.get()?;
+            let top = free().pop();
+            let mut top = top.unwrap_or_else(|| Top::new(by, tokenizer));
             let added = top.add(&engine, &opened.name, &opened.session, &part);
-            added.map_err(|error| opened.failure(error))
-        })?;
-        let tokenizer = self.tokenizer.tokenizer.unwrap_or_default();
-        let top = top.unwrap_or_else(|| Top::new(by, tokenizer));
+            free().push(top);
+            Some(added.map_err(|error| opened.failure(error)))
+        };
+        let visit = &mut |opened: &Opened, added: Option<Result<()>>| {
+            let fitting = || Top::fitting(&engine, &opened.session, &part);
+            tokenizer.get_or_init(fitting);
+            added.or_else(|| add(opened)).unwrap_or(Ok(()))
+        };
+        self.sessions.each_read(&names, None, with, &add, visit)?;
+        let mut top = Top::new(by, tokenizer.get().copied().unwrap_or_default());
+        free().iter().for_each(|other| top.include(other));
         with.print(&top, || top.text(with.paint()))
     }
 }
@@ -523,14 +534,16 @@ impl RunCommand for AssertArgs {
             .tokenizer(self.tokenizer.tokenizer)
             .prices(self.prices.table()?);
         let mut holds = true;
-        let (engine, mut out) = (Engine::new(), String::new());
+        let mut out = String::new();
         // A condition is one of every session: none is left out.
-        let count = self.sessions.each(with, &mut |opened| {
-            let report: AssertReport = opened.report(&engine, &options)?;
-            holds &= report.holds;
-            let text = || report.text(&options, with.paint());
-            append(opened, with, &[&report], text, &mut out)
-        })?;
+        let count = self
+            .sessions
+            .each_report(None, &options, with, &mut |opened, report| {
+                let report: AssertReport = report?;
+                holds &= report.holds;
+                let text = || report.text(&options, with.paint());
+                append(opened, with, &[&report], text, &mut out)
+            })?;
         print(&out)?;
         Ok(if holds && count > 0 {
             Exit::Ok
@@ -660,8 +673,8 @@ impl RunCommand for GrepArgs {
             Ok(found)
         };
         let sessions =
-            sessions.each_of(&sessions.sessions, Some(&to_open), with, &mut |opened| {
-                let found: GrepReport = opened.report(&engine, &options)?;
+            sessions.each_report(Some(&to_open), &options, with, &mut |opened, found| {
+                let found: GrepReport = found?;
                 if found.blocks.is_empty() {
                     return Ok(());
                 }

@@ -20,6 +20,7 @@ use crate::inspect::{Part, Prices, Report, ReportOptions};
 use crate::json::{get, members, string};
 use crate::logs::{self, KnownNames, is_opencode};
 use crate::store::{ListedInfo, Store};
+use crate::support::cancel;
 use crate::support::table::{Paint, Tint};
 use crate::tree::Limits;
 use crate::tree::seal::Ending;
@@ -357,10 +358,20 @@ impl Opening {
     }
 
     /// Opens all, and gives each session to `visit`. Returns how many there were.
-    fn each(&mut self, sources: &[LogSource], visit: &mut Visit<'_>) -> Result<usize> {
+    fn each<T: Send>(
+        &mut self,
+        sources: &[LogSource],
+        read: ReadEach<'_, T>,
+        visit: &mut VisitRead<'_, T>,
+    ) -> Result<usize> {
+        let tokens = cancel::here();
         for sources in sources.chunks(TOGETHER) {
-            for opened in self.open(sources)? {
-                visit(&opened)?;
+            let opened = self.open(sources)?.into_par_iter().map(|opened| {
+                let read = tokens.within(|| read(&opened));
+                (opened, read)
+            });
+            for (opened, read) in opened.collect::<Vec<_>>() {
+                visit(&opened, read)?;
             }
         }
         self.finish()?;
@@ -600,6 +611,12 @@ impl InspectedArgs {
 /// What is done with each session.
 pub(super) type Visit<'a> = dyn FnMut(&Opened) -> Result<()> + 'a;
 
+/// What is read of each session, in parallel.
+pub(super) type ReadEach<'a, T> = &'a (dyn Fn(&Opened) -> T + Sync);
+
+/// What is done with each session and what was read of it.
+pub(super) type VisitRead<'a, T> = dyn FnMut(&Opened, T) -> Result<()> + 'a;
+
 /// Says which sessions of a store, whose name matches a pattern, need to be opened, in byte order of
 /// their names; `None` for all.
 pub(super) type SessionsToOpen<'a> = &'a dyn Fn(&Store, &str) -> Result<Option<Vec<String>>>;
@@ -727,9 +744,7 @@ impl Opened {
     }
 
     pub(super) fn report<R: Report>(&self, engine: &Engine, options: &ReportOptions) -> Result<R> {
-        let report = R::new(engine, &self.session, options).map_err(|error| self.failure(error))?;
-        note_reconstructed(report.is_reconstructed());
-        Ok(report)
+        R::new(engine, &self.session, options).map_err(|error| self.failure(error))
     }
 
     pub(super) fn failure(&self, error: crate::support::diag::Error) -> Failure {
@@ -747,11 +762,35 @@ impl SessionsArgs {
         self.each_of(&names, None, with, visit)
     }
 
-    /// As [`SessionsArgs::each`], where one of several sessions that lacks a snapshot that is wanted, such as a fork
+    /// As [`SessionsArgs::each`], with a report of each, which are made in parallel.
+    pub(super) fn each_report<R: Report + Send>(
+        &self,
+        to_open: Option<SessionsToOpen<'_>>,
+        options: &ReportOptions,
+        with: &Invocation,
+        visit: &mut VisitRead<'_, Result<R>>,
+    ) -> Result<usize> {
+        let (engine, names) = (Engine::new(), or_newest(&self.sessions, with.limits)?);
+        let read = |opened: &Opened| opened.report::<R>(&engine, options);
+        self.each_read(&names, to_open, with, &read, &mut |opened, report| {
+            note_reconstructed(report.as_ref().is_ok_and(R::is_reconstructed));
+            visit(opened, report)
+        })
+    }
+
+    /// As [`SessionsArgs::each_report`], where one of several sessions that lacks a snapshot that is wanted, such as a fork
     /// without a commit, is left out with a note, as `select` does. Returns how many are left.
-    pub(super) fn each_that_has(&self, with: &Invocation, visit: &mut Visit<'_>) -> Result<usize> {
+    pub(super) fn each_report_that_has<R: Report + Send>(
+        &self,
+        options: &ReportOptions,
+        with: &Invocation,
+        visit: &mut VisitRead<'_, R>,
+    ) -> Result<usize> {
         let (mut left_out, mut first) = (0, None);
-        let count = self.each(with, &mut |opened| match visit(opened) {
+        let mut visit = |opened: &Opened, report: Result<R>| visit(opened, report?);
+        let count = self.each_report(None, options, with, &mut |opened, report| match visit(
+            opened, report,
+        ) {
             Err(failure) if opened.several && failure.is_no_snapshot() => {
                 left_out += 1;
                 first.get_or_insert((opened.name.clone(), failure));
@@ -781,12 +820,26 @@ impl SessionsArgs {
         with: &Invocation,
         visit: &mut Visit<'_>,
     ) -> Result<usize> {
+        self.each_read(words, to_open, with, &|_| (), &mut |opened, ()| {
+            visit(opened)
+        })
+    }
+
+    /// As [`SessionsArgs::each_of`], with what `read` returns for each session: it is called in parallel.
+    pub(super) fn each_read<T: Send>(
+        &self,
+        words: &[String],
+        to_open: Option<SessionsToOpen<'_>>,
+        with: &Invocation,
+        read: ReadEach<'_, T>,
+        visit: &mut VisitRead<'_, T>,
+    ) -> Result<usize> {
         let mut count = 0;
         let mut several = words.len() > 1;
         for run in runs(words) {
             if let Some(address) = StoreAddress::parse(&run[0]) {
                 several |= address.is_several();
-                count += self.of_store(address, several, to_open, visit)?;
+                count += self.of_store(address, several, to_open, read, visit)?;
                 continue;
             }
             if !self.is_all() {
@@ -799,7 +852,7 @@ impl SessionsArgs {
             }
             let mut opening = Opening::new(with.limits, several);
             let sources = opening.sources(run)?;
-            count += opening.each(&sources, visit)?;
+            count += opening.each(&sources, read, visit)?;
             several |= opening.several;
         }
         Ok(count)
@@ -815,7 +868,10 @@ impl SessionsArgs {
         if !self.sessions.is_empty() {
             return self.each_of(&self.sessions, to_open, with, visit);
         }
-        Opening::new(with.limits, true).each(&logs_of_machine()?, visit)
+        let mut opening = Opening::new(with.limits, true);
+        opening.each(&logs_of_machine()?, &|_| (), &mut |opened, ()| {
+            visit(opened)
+        })
     }
 
     /// Whether no option chooses among the sessions of a store.
@@ -823,12 +879,13 @@ impl SessionsArgs {
         self.since.is_none() && self.until.is_none() && self.meta.is_empty()
     }
 
-    fn of_store(
+    fn of_store<T: Send>(
         &self,
         address: StoreAddress<'_>,
         several: bool,
         to_open: Option<SessionsToOpen<'_>>,
-        visit: &mut Visit<'_>,
+        read: ReadEach<'_, T>,
+        visit: &mut VisitRead<'_, T>,
     ) -> Result<usize> {
         let store = open_store(address.store, Access::Read)?;
         let to_open = match to_open {
@@ -857,10 +914,12 @@ impl SessionsArgs {
         if count == 0 && store.count(address.glob())? == 0 {
             return Err(Failure::plain(Exit::Missing, none_of(address)));
         }
-        for name in &names {
-            let session = store.session(name)?;
-            visit(&Opened::stored(address, name, session, several))?;
-        }
+        let read = |name: &str, session: Arc<Session>| {
+            let opened = Opened::stored(address, name, session, several);
+            let read = read(&opened);
+            (opened, read)
+        };
+        store.each(&names, &read, &mut |(opened, read)| visit(&opened, read))?;
         Ok(count)
     }
 

@@ -16,8 +16,6 @@ use crate::store::read::open;
 use crate::support::cancel;
 use crate::support::diag::Error;
 
-/// The sizes of a batch: at least, and at most, this many sessions.
-const BATCH: (usize, usize) = (8, 256);
 /// At most this many sessions of a batch are one thread's at a time.
 const GROUP: usize = 32;
 
@@ -76,8 +74,7 @@ impl<T: Send + 'static> Batches<T> {
     }
 
     fn begin(&mut self) -> Range<usize> {
-        let fitting = open::lock(&self.question.open).fitting();
-        let size = fitting.clamp(BATCH.0, BATCH.1);
+        let size = open::lock(&self.question.open).fitting();
         let start = self.begun;
         self.begun = (start + size).min(self.list.len());
         start..self.begun

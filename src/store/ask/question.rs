@@ -39,7 +39,7 @@ impl Question {
         });
         let answers = answers.collect();
         // They were opened together, and counted before any of them was read.
-        open::grown(&self.open, group);
+        open::grown(&self.open, group.iter().map(|listed| listed.session));
         answers
     }
 

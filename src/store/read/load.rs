@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::{HashMap, HashSet};
 
@@ -347,7 +348,7 @@ pub(crate) struct UnitCache {
     ids: HashMap<u64, i64>,
     counted: HashSet<usize>,
     /// Bytes of the snapshots that were made.
-    pub(crate) bytes: usize,
+    pub(crate) bytes: Arc<AtomicUsize>,
 }
 
 impl UnitCache {
@@ -457,15 +458,16 @@ impl UnitCache {
     /// Counts what a snapshot holds: its pieces, and the segments that no snapshot before it has. Linear in
     /// its pieces. What merges have replaced stays counted, as older snapshots hold it.
     fn count(&mut self, snapshot: &Snapshot) {
-        self.bytes += size_of::<Snapshot>();
+        let mut bytes = size_of::<Snapshot>();
         for piece in snapshot.pieces() {
             let segment = piece.segment();
-            self.bytes += size_of_val(piece);
+            bytes += size_of_val(piece);
             if self.counted.insert(Arc::as_ptr(segment) as usize) {
                 // With the entries of the two tables of units.
-                self.bytes += segment.bytes() + segment.units().len() * 96;
+                bytes += segment.bytes() + segment.units().len() * 96;
             }
         }
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 

@@ -86,12 +86,13 @@ impl OpenSessions {
         self.list_bytes = self.list.as_ref().map_or(0, |_| bytes);
     }
 
-    /// How many sessions, as large as those that are open are on average, take a share of the budget, so that
-    /// as many may be in memory besides. None are open at first, and then it is 1.
+    /// How many sessions are read together: as many as take a share of the budget, so that as many may be in memory
+    /// besides, if they are as large as those that are open on average. Few at first, when none is open.
     pub(crate) fn fitting(&mut self) -> usize {
         self.count();
         let average = self.total / self.by_id.len().max(1);
-        self.share().checked_div(average).unwrap_or(1)
+        let fitting = self.share().checked_div(average).unwrap_or(1);
+        fitting.clamp(BATCH.0, BATCH.1)
     }
 
     /// The open session of a number, which is used now, and may grow.
@@ -175,6 +176,9 @@ impl OpenSessions {
 /// Sessions that are queried together take at most one part in this many of the budget.
 const SHARE: usize = 8;
 
+/// At least, and at most, this many sessions are read together.
+const BATCH: (usize, usize) = (8, 256);
+
 /// What an open session takes besides its indexes, in bytes, roughly.
 const OVERHEAD: usize = 2_600;
 
@@ -253,8 +257,7 @@ pub(crate) fn current(
 }
 
 /// Has sessions counted again, of which more was read since they were opened.
-pub(crate) fn grown(open: &Mutex<OpenSessions>, list: &[ListedSession]) {
-    let ids = list.iter().map(|listed| listed.session);
+pub(crate) fn grown(open: &Mutex<OpenSessions>, ids: impl IntoIterator<Item = i64>) {
     lock(open).growing.extend(ids);
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Stored {
     core: Arc<Core>,
     entry: SessionEntry,
     cache: Arc<Mutex<UnitCache>>,
+    /// Of the cache, which is locked while it reads.
+    cached: Arc<AtomicUsize>,
     parts: AtomicUsize,
     /// The chain of hashes, which is compared before the first whole snapshot is read.
     chain: Mutex<Checked>,
@@ -68,11 +70,17 @@ impl Stored {
     /// Units that `before`, the session at an earlier moment, has in memory are shared.
     pub(crate) fn after(core: &Arc<Core>, entry: SessionEntry, before: Option<&Arc<Self>>) -> Self {
         let before = before.filter(|before| before.entry.session == entry.session);
-        let cache = before.map(|before| Arc::clone(&before.cache));
+        let known = before.map(|before| (Arc::clone(&before.cache), Arc::clone(&before.cached)));
+        let (cache, cached) = known.unwrap_or_else(|| {
+            let cache = UnitCache::new();
+            let cached = Arc::clone(&cache.bytes);
+            (Arc::new(Mutex::new(cache)), cached)
+        });
         Self {
             core: Arc::clone(core),
             entry,
-            cache: cache.unwrap_or_else(|| Arc::new(Mutex::new(UnitCache::new()))),
+            cache,
+            cached,
             parts: AtomicUsize::new(0),
             chain: Mutex::default(),
             end: Mutex::default(),
@@ -80,7 +88,7 @@ impl Stored {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        lock(&self.cache).bytes + self.parts.load(Ordering::Relaxed)
+        self.cached.load(Ordering::Relaxed) + self.parts.load(Ordering::Relaxed)
     }
 
     pub(crate) fn count(&self, part: &Snapshot) {
@@ -424,5 +432,40 @@ impl SnapshotSource for Stored {
 
     fn attempts(&self) -> Result<Attempts, LoadFailure> {
         self.read(|database, _| records::all_attempts(database, self.entry.session))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Message;
+    use crate::store::Store;
+    use crate::store::read::open;
+
+    #[test]
+    fn counting_the_memory_of_a_session_does_not_wait_for_its_reader() {
+        let name = format!("pactql-counting-{}.db", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_file(&path);
+        let store = Store::open(&path).unwrap();
+        let mut context = store.write("a").unwrap();
+        context.append(Message::user("Hello")).unwrap();
+        context.commit().unwrap();
+        let session = store.session("a").unwrap();
+        let stored = open::stored(&session).unwrap();
+        let reads = lock(&stored.cache);
+        let (sender, counted) = std::sync::mpsc::channel();
+        let other = Arc::clone(&stored);
+        let counting = std::thread::spawn(move || sender.send(other.bytes()));
+        assert_eq!(
+            counted.recv_timeout(std::time::Duration::from_secs(30)),
+            Ok(0)
+        );
+        drop(reads);
+        counting.join().unwrap().unwrap();
+        session.history().fetch_all().unwrap();
+        assert!(stored.bytes() > 1_000);
+        drop((context, session, stored, store));
+        std::fs::remove_file(path).unwrap();
     }
 }
