@@ -54,6 +54,21 @@ impl Nothing<'_> {
         reasons
     }
 
+    /// What no node has of several sessions, in which one selector found nothing: of names and values that are not
+    /// known.
+    pub(crate) fn unknown_in_all(sessions: &[Self]) -> Vec<EmptyReason> {
+        let mut reasons = Vec::new();
+        if let Some(first) = sessions.first() {
+            let unknown = Unknown {
+                here: Inventory::of_sessions(sessions.iter().map(|each| &each.read[..])),
+                edition: first.edition,
+                history: first.history,
+            };
+            unknown.find(first.query, &mut reasons);
+        }
+        reasons
+    }
+
     fn window(&self) -> Vec<EmptyReason> {
         if self.bound.page.is_none() {
             return Vec::new();

@@ -16,7 +16,7 @@ use crate::tree::NodeClass;
 /// The values of an attribute, each with its number of nodes.
 pub(super) type Values = BTreeMap<String, u64>;
 
-/// The distinct nodes of some snapshots.
+/// The distinct nodes of some snapshots of one session, or of several.
 pub(super) struct Inventory<'a> {
     nodes: Vec<NodeRef<'a>>,
 }
@@ -44,6 +44,19 @@ impl<'a> CountedNode<'a> {
 impl<'a> Inventory<'a> {
     /// The nodes of `snapshots`; of equal ones of one id, one, however they are shared. Linear in them.
     pub(super) fn new(snapshots: &[&'a Snapshot]) -> Self {
+        Self::of_sessions(std::iter::once(snapshots))
+    }
+
+    /// As [`Self::new`], of the snapshots of each session. Nodes of two sessions are two, however equal.
+    pub(super) fn of_sessions<'s>(sessions: impl Iterator<Item = &'s [&'a Snapshot]>) -> Self
+    where
+        'a: 's,
+    {
+        let nodes = sessions.flat_map(Self::distinct).collect();
+        Self { nodes }
+    }
+
+    fn distinct(snapshots: &[&'a Snapshot]) -> Vec<NodeRef<'a>> {
         let (mut units, mut seen) = (HashSet::new(), HashSet::new());
         let mut nodes = Vec::new();
         let all = snapshots.iter().flat_map(|snapshot| snapshot.units());
@@ -54,7 +67,7 @@ impl<'a> Inventory<'a> {
                 nodes.extend(live.filter(|node| seen.insert(CountedNode::from_node(*node))));
             }
         }
-        Self { nodes }
+        nodes
     }
 
     pub(super) fn has_class(&self, class: NodeClass) -> bool {

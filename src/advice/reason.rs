@@ -115,6 +115,13 @@ pub enum EmptyReason {
     },
     /// `skip`, `limit` or `filter` of the selection left nothing.
     Narrowed,
+    /// A range compares neighbours, and none of the nodes that match differs, or there is one snapshot only.
+    Unchanged {
+        /// The distinct nodes that match in its snapshots.
+        rows: u64,
+        /// How many snapshots it has.
+        snapshots: usize,
+    },
     /// Matches in the working state or in another snapshot.
     Elsewhere {
         /// What to write instead of the time: `@t-2`, or nothing for the working state.
@@ -246,6 +253,15 @@ impl fmt::Display for EmptyReason {
                 write!(f, "{there}, and the limit or page leaves none of them")
             }
             Self::Narrowed => write!(f, "`skip`, `limit` or `filter` left no row"),
+            Self::Unchanged { rows, snapshots } => {
+                let verb = if *rows == 1 { "matches" } else { "match" };
+                write!(f, "{} {verb}, and ", nodes(*rows))?;
+                match snapshots {
+                    1 => write!(f, "a range of one snapshot compares none")?,
+                    _ => write!(f, "none of {snapshots} snapshots changes any")?,
+                }
+                write!(f, "; `@mode=union` lists them")
+            }
             Self::Elsewhere {
                 time,
                 cycle,

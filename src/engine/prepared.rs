@@ -222,8 +222,8 @@ impl Prepared {
         }
     }
 
-    /// Why a range found no node in any of its snapshots (LANGUAGE §10); empty if it found some, or
-    /// if the selector asks for rows, which say so themselves: [`Selection::why_empty`].
+    /// Why a range found no difference (LANGUAGE §10); empty if it found some, or if the selector asks for rows, which
+    /// say so themselves: [`Selection::why_empty`].
     /// Errors as [`Prepared::range`].
     pub fn why_empty(&self, session: &Session) -> Result<Vec<EmptyReason>, Error> {
         let (history, bound) = (session.moment(), self.ready()?);
@@ -233,7 +233,15 @@ impl Prepared {
                 if history.is_lazy() {
                     self.fetch(&history, &Lookup::Range(span))?;
                 }
-                self.union(bound, history, span, &options).why_empty()
+                let snapshots = span.count();
+                let matched = self.union(bound, history.clone(), span, &options);
+                let rows = matched.count() as u64;
+                if rows == 0 {
+                    return Ok(matched.why_empty());
+                }
+                let is_empty = self.diffs_at(&history, &options, &mut Trace::off())?.rows() == 0;
+                let unchanged = EmptyReason::Unchanged { rows, snapshots };
+                is_empty.then_some(unchanged).into_iter().collect()
             }
             _ => Vec::new(),
         })

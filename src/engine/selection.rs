@@ -186,6 +186,25 @@ impl Recipe {
         }
     }
 
+    /// What was read, for saying why it has no rows.
+    fn nothing(&self) -> Nothing<'_> {
+        let history = &*self.history;
+        let (only, many) = match &self.target {
+            RowSource::One(position) => (Some(*position), None),
+            RowSource::Union(union) => (None, Some(union.snapshots(history).rev())),
+        };
+        let one = only.and_then(|position| history.get(position));
+        let read = one.into_iter().chain(many.into_iter().flatten());
+        Nothing {
+            query: &self.bound.statement.query,
+            bound: &self.bound,
+            edition: self.bound.statement.edition,
+            history,
+            read: read.map(|snapshot| &**snapshot).collect(),
+            only,
+        }
+    }
+
     /// Whether there are rows before the operations.
     fn finds_any(&self) -> bool {
         let (ops, found) = (vec![Op::Limit(1)], OnceLock::new());
@@ -419,22 +438,18 @@ impl Selection {
         if !recipe.ops.is_empty() && recipe.finds_any() {
             return vec![EmptyReason::Narrowed];
         }
-        let history = &*recipe.history;
-        let (only, many) = match &recipe.target {
-            RowSource::One(position) => (Some(*position), None),
-            RowSource::Union(union) => (None, Some(union.snapshots(history).rev())),
-        };
-        let one = only.and_then(|position| history.get(position));
-        let read = one.into_iter().chain(many.into_iter().flatten());
-        let nothing = Nothing {
-            query: &recipe.bound.statement.query,
-            bound: &recipe.bound,
-            edition: recipe.bound.statement.edition,
-            history,
-            read: read.map(|snapshot| &**snapshot).collect(),
-            only,
-        };
-        nothing.reasons()
+        recipe.nothing().reasons()
+    }
+
+    /// What no node has of several sessions, where one selector found nothing in any of them; empty if each has what
+    /// it names. Linear in the nodes read.
+    #[cfg(feature = "cli")]
+    pub(crate) fn unknown_in_all(all: &[Self]) -> Vec<EmptyReason> {
+        let whole = |one: &Self| one.in_whole().unwrap_or_else(|| Ok(one.clone())).ok();
+        let whole: Vec<Self> = all.iter().filter_map(whole).collect();
+        let recipes: Vec<Cow<'_, Recipe>> = whole.iter().filter_map(Self::recipe).collect();
+        let nothing: Vec<Nothing<'_>> = recipes.iter().map(|recipe| recipe.nothing()).collect();
+        Nothing::unknown_in_all(&nothing)
     }
 
     /// Whether its history shows a part of the snapshot.

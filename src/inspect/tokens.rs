@@ -313,7 +313,7 @@ impl Top {
         size_table(by, self.tokenizer, &groups, paint)
     }
 
-    /// Adds a part of a session. Groups by turn or block have its name before them, as ids repeat.
+    /// Adds a part of a session. Groups by turn or block have its name before them, as ids repeat, unless it is empty.
     ///
     /// # Errors
     /// As [`Report::new`].
@@ -329,7 +329,9 @@ impl Top {
             for group in groups.add_up(&chosen?, &mut self.counts) {
                 let group_name = match (self.by, group.name) {
                     (None, _) => Some(name.to_owned()),
-                    (Some(By::Turn | By::Block), Some(id)) => Some(format!("{name} {id}")),
+                    (Some(By::Turn | By::Block), Some(id)) if !name.is_empty() => {
+                        Some(format!("{name} {id}"))
+                    }
                     (_, group_name) => group_name,
                 };
                 self.count(&group_name, group.totals);

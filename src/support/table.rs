@@ -202,8 +202,8 @@ impl TextTable {
         size: u64,
     ) {
         let cells = std::iter::once(name).chain(cells);
-        let cells = cells.map(|cell| cut(&cell, WIDEST).into()).collect();
-        self.rows.push((cells, Some(size)));
+        self.rows
+            .push((cells.map(Into::into).collect(), Some(size)));
     }
 
     /// The rows with their places, sorted by the column of `--sort` and turned round by `--reverse`.
@@ -284,11 +284,15 @@ impl TextTable {
         let rows = self.ordered(paint.order);
         let shown = || rows.iter().map(|(_, row)| *row).chain(&self.last);
         let cells = |at: usize| shown().filter_map(move |row| row.get(at));
+        // What is not a terminal gets whole words, and a terminal has room for bars.
+        let has_bars = self.rows.iter().any(|(_, size)| size.is_some());
+        let most = match paint.columns {
+            Some(_) if has_bars => WIDEST,
+            _ => usize::MAX,
+        };
         let width = |at: usize| {
-            let widest = cells(at)
-                .map(|cell| width_of(&cell.text))
-                .max()
-                .unwrap_or(0);
+            let widths = cells(at).map(|cell| width_of(&cell.text));
+            let widest = widths.max().unwrap_or(0).min(most);
             let is_shown = widest > 0 || !self.hide_empty;
             is_shown.then(|| widest.max(width_of(&titles[at].text)))
         };

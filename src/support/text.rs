@@ -119,12 +119,15 @@ pub(crate) fn amount(number: u64) -> String {
     text
 }
 
-/// The part of a text that fits this number of columns: the start, or of a path the end, which tells it from others.
+/// The part of a text that fits this number of columns: the start, or of a path the end, which tells it from others, also
+/// if an id follows it.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     if width_of(text) <= columns {
         return text.to_owned();
     }
-    if !text.contains('/') || text.contains(' ') {
+    let mut words = text.split(' ');
+    let is_place = words.next().is_some_and(|first| first.contains(['/', '#']));
+    if !is_place || words.count() > 1 {
         return part(text, None, columns).0;
     }
     let (mut room, mut start) = (columns.saturating_sub(1), text.len());
@@ -277,7 +280,21 @@ pub(crate) fn columns(letter: char) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{amount, escaped, part};
+    use super::{amount, cut, escaped, part};
+
+    #[test]
+    fn the_end_of_a_path_tells_it_from_others() {
+        for (text, expected) in [
+            ("a/b.jsonl", "a/b.jsonl"),
+            ("logs/2026/run.jsonl", "…run.jsonl"),
+            ("logs/run.jsonl cb:1-1", "…nl cb:1-1"),
+            ("runs.db#support cb:1-1", "…rt cb:1-1"),
+            ("one or/and another", "one or/an…"),
+            ("a longer title", "a longer …"),
+        ] {
+            assert_eq!(cut(text, 10), expected);
+        }
+    }
 
     #[test]
     #[cfg(feature = "cli")]

@@ -134,6 +134,14 @@ fn a_range_without_matches_has_reasons() {
         ["no node has `rol`; did you mean `role`?"]
     );
     assert_eq!(why("@t0..@t-1 .cb[role=user]"), <[&str; 0]>::default());
+    assert_eq!(
+        why("@t0..@t-1 ^sys .cb"),
+        ["3 nodes match, and none of 2 snapshots changes any; `@mode=union` lists them"]
+    );
+    assert_eq!(
+        why("@t0..@t0 ^sys .cb"),
+        ["3 nodes match, and a range of one snapshot compares none; `@mode=union` lists them"]
+    );
     assert_eq!(why("@t0 .cb[rol=user]"), <[&str; 0]>::default());
 }
 

@@ -71,7 +71,13 @@ pub(crate) fn select(source: &impl SessionSource, arguments: &Arguments) -> Resu
     } else {
         found.json(count)?
     };
-    let said = found.remarks(&prepared, Some(&session), !as_nodes, ColorChoice::Never);
+    let said = found.remarks(
+        &prepared,
+        Some(&session),
+        None,
+        !as_nodes,
+        ColorChoice::Never,
+    );
     Ok(CallAnswer { result, said })
 }
 

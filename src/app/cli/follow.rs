@@ -27,8 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The same for a log whose lines are valid JSON, but of which nothing is understood yet.
 const LONG_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Calls `turn` until the program is interrupted, or until a turn returns an exit code, since all that was followed has
-/// been given up.
+/// Calls `turn` until the program is interrupted, until no process reads what it prints, or until a turn returns an exit code,
+/// since all that was followed has been given up.
 pub(super) fn in_turns(mut turn: impl FnMut(&AtomicBool) -> Result<Option<Exit>>) -> Result<Exit> {
     let stopped = leave();
     while !stopped.load(Ordering::Relaxed) {
@@ -38,10 +38,40 @@ pub(super) fn in_turns(mut turn: impl FnMut(&AtomicBool) -> Result<Option<Exit>>
         }
         let until = Instant::now() + PAUSE.max(began.elapsed());
         while Instant::now() < until && !stopped.load(Ordering::Relaxed) {
-            std::thread::sleep(TICK);
+            if output_closes() {
+                return Ok(Exit::Ok);
+            }
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Waits for a moment, or until the other end of standard output is closed, which only writing shows otherwise. Returns
+/// whether it is.
+#[cfg(target_os = "linux")]
+fn output_closes() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let tick = Timespec {
+        tv_sec: 0,
+        tv_nsec: TICK.subsec_nanos().into(),
+    };
+    let output = std::io::stdout();
+    let mut output = [PollFd::new(&output, PollFlags::empty())];
+    match poll(&mut output, Some(&tick)) {
+        Ok(_) => output[0]
+            .revents()
+            .intersects(PollFlags::HUP | PollFlags::ERR),
+        Err(_) => {
+            std::thread::sleep(TICK);
+            false
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn output_closes() -> bool {
+    std::thread::sleep(TICK);
+    false
 }
 
 #[derive(Default)]

@@ -490,7 +490,11 @@ impl RunCommand for TopArgs {
             let tokenizer = *tokenizer.get()?;
             let top = free().pop();
             let mut top = top.unwrap_or_else(|| Top::new(by, tokenizer));
-            let added = top.add(&engine, &opened.name, &opened.session, &part);
+            let name = match by {
+                None => &*opened.name,
+                Some(_) => opened.label().unwrap_or_default(),
+            };
+            let added = top.add(&engine, name, &opened.session, &part);
             free().push(top);
             Some(added.map_err(|error| opened.failure(error)))
         };
@@ -511,7 +515,8 @@ impl RunCommand for TopArgs {
 /// A file has a condition a line: `none SELECTOR`, `some SELECTOR`, `count SELECTOR <= 3`,
 /// `order SELECTOR then SELECTOR`, `prefix >= 90%` (of each request, that a prompt cache can reuse),
 /// `tokens <= 100000` (of each request), `growth <= 2000/step`, `cost <= 0.50` (dollars, of all calls), `unused = 0`
-/// (tools that are defined and never called). In place of a sign may stand any of <= >= < > = !=. Empty lines, and
+/// (tools that are defined and never called). A selector without a time reads the last state; `@*` reads all.
+/// In place of a sign may stand any of <= >= < > = !=. Empty lines, and
 /// lines that begin with `#`, are left out. The exit code is 9 if one does not hold, or there is no session.
 #[derive(Args, Debug)]
 pub(super) struct AssertArgs {

@@ -6,10 +6,10 @@ use super::options::{EditionArgs, PrintAs, RangeArgs, error_colors};
 use super::sessions::Opened;
 use super::words::split_operands;
 use super::{input, output, sessions};
-use crate::app::present::answer::FittedAnswer;
+use crate::app::present::answer::{FittedAnswer, note_empty};
 use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, Result};
-use crate::engine::{Answer, Prepared, Watch};
+use crate::engine::{Answer, Prepared, Selection, Watch};
 use crate::history::{History, Session};
 use crate::store::{SessionAnswer, SessionIds, SqlRow, Store, StoreSelection};
 use crate::support::diag::Error;
@@ -231,6 +231,7 @@ impl SelectArgs {
             out: String::new(),
             said: Vec::new(),
             empty: None,
+            nothing: Vec::new(),
             found: 0,
             listed: Vec::new(),
             seen: HashSet::new(),
@@ -412,6 +413,8 @@ struct Answers<'a> {
     said: Vec<String>,
     /// The remarks on the first answer without rows of several; they are made if all are.
     empty: Option<String>,
+    /// Such answers of the first selector.
+    nothing: Vec<Selection>,
     found: usize,
     /// The sessions in which something was found, for JSON.
     listed: Vec<String>,
@@ -419,6 +422,9 @@ struct Answers<'a> {
     seen: HashSet<String>,
     sessions: usize,
 }
+
+/// The most sessions of which it is said together why nothing was found.
+const MOST_ASKED: usize = 64;
 
 /// The bytes of answers that are kept before they are printed, of stores.
 const BUFFER: usize = 1 << 16;
@@ -561,21 +567,59 @@ impl Answers<'_> {
         if asked == 0 {
             say(&format!("note: {}\n", none_of(address)));
         } else if self.empty.is_none() {
-            self.empty = self.why_empty(store, address.glob(), prepared);
+            self.empty = self.why_empty(store, address, prepared);
         }
         Ok(())
     }
 
     /// Why the first session of a store, in which nothing was found, has nothing; `None` if that cannot be
-    /// said.
-    fn why_empty(&self, store: &Store, glob: &str, prepared: &[Prepared]) -> Option<String> {
-        let session = store.session(&store.first(glob).ok()??).ok()?;
+    /// said. Keeps the answers of those that are queried together.
+    fn why_empty(
+        &mut self,
+        store: &Store,
+        address: StoreAddress<'_>,
+        prepared: &[Prepared],
+    ) -> Option<String> {
         let prepared = prepared.first()?;
-        let answer = prepared.select_with(&session, &self.how.options).ok()?;
-        let found = FittedAnswer::new(&answer, self.how.budget.as_ref()).ok()?;
-        let as_json = self.how.with.is_json();
+        let (mut first, mut failed) = (None, None);
+        for listed in store.page(address.glob(), "", MOST_ASKED).ok()? {
+            let session = store.session(&listed.info.name).ok()?;
+            let name = format!("{}#{}", without_passwords(address.store), listed.info.name);
+            match prepared.select_with(&session, &self.how.options) {
+                Ok(answer) => {
+                    self.keep(&answer);
+                    if first.is_none() {
+                        let found = FittedAnswer::new(&answer, self.how.budget.as_ref()).ok()?;
+                        first = Some(self.remarks(&found, &name, Some(&session), prepared));
+                    }
+                }
+                // It has no such snapshot.
+                Err(error) => {
+                    failed.get_or_insert_with(|| format!("note: in {name}, {}\n", error.message()));
+                }
+            }
+        }
+        first.or(failed.filter(|_| !self.how.with.is_json()))
+    }
+
+    fn keep(&mut self, answer: &Answer) {
+        if let Answer::Rows(rows) = answer
+            && self.nothing.len() < MOST_ASKED
+        {
+            self.nothing.push(rows.clone());
+        }
+    }
+
+    fn remarks(
+        &self,
+        found: &FittedAnswer<'_>,
+        name: &str,
+        session: Option<&Session>,
+        prepared: &Prepared,
+    ) -> String {
+        let of = self.several.then_some(name);
         let color = error_colors(self.how.with.color);
-        Some(found.remarks(prepared, Some(&session), as_json, color))
+        found.remarks(prepared, session, of, self.how.with.is_json(), color)
     }
 
     fn add(
@@ -597,13 +641,14 @@ impl Answers<'_> {
         if !select.list && !left_out {
             append(&found, prepared, labels, how, &mut self.out)?;
         }
+        if count == 0 && self.several && labels.selector.is_none() {
+            self.keep(answer);
+        }
         if count == 0 && self.empty.is_some() {
             // Why an answer is empty costs more than the answer.
             return Ok(());
         }
-        let color = error_colors(how.with.color);
-        let as_json = how.with.is_json();
-        let remarks = found.remarks(prepared, session, as_json, color);
+        let remarks = self.remarks(&found, name, session, prepared);
         if count == 0 && self.several {
             self.empty.get_or_insert(remarks);
         } else if !self.said.contains(&remarks) {
@@ -615,7 +660,15 @@ impl Answers<'_> {
 
     fn finish(self) -> Result<Exit> {
         if self.found == 0 {
-            say(self.empty.as_deref().unwrap_or_default());
+            let mut why = String::new();
+            if self.sessions > 1 && self.nothing.len() == self.sessions {
+                let unknown = Selection::unknown_in_all(&self.nothing);
+                note_empty(unknown, None, self.how.with.is_json(), &mut why);
+            }
+            match &*why {
+                "" => say(self.empty.as_deref().unwrap_or_default()),
+                why => say(why),
+            }
             // Of none it was said that there are none.
             if self.several && self.sessions > 0 {
                 let sessions = output::counted(self.sessions as u64, "session");

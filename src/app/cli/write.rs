@@ -151,7 +151,7 @@ impl WriteArgs {
         }
         let mut lines = String::new();
         if let Ok(selection) = writing.context().select(selector) {
-            answer::note_empty(selection.why_empty(), with.is_json(), &mut lines);
+            answer::note_empty(selection.why_empty(), None, with.is_json(), &mut lines);
         }
         say(&lines);
         print_ids(with, &ids)?;

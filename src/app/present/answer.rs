@@ -120,11 +120,13 @@ impl<'a> FittedAnswer<'a> {
 
     /// Notes and warnings, one a line: nodes that a budget did not consider, the warnings of the
     /// selector and of its range, what a range left out and, if nothing was found, why: as one
-    /// line of JSON if `as_json` is set. Why a range is empty takes the session.
+    /// line of JSON if `as_json` is set. Why a range is empty takes the session. `of` names the session, where there are
+    /// others.
     pub(crate) fn remarks(
         &self,
         prepared: &Prepared,
         session: Option<&Session>,
+        of: Option<&str>,
         as_json: bool,
         color: ColorChoice,
     ) -> String {
@@ -155,21 +157,26 @@ impl<'a> FittedAnswer<'a> {
             }
             Answer::Rows(rows) => rows.why_empty(),
         };
-        note_empty(why, as_json, &mut lines);
+        note_empty(why, of, as_json, &mut lines);
         lines
     }
 }
 
-/// Why an answer is empty: a line each, or one line of JSON with the fields of each reason and its text.
-pub(crate) fn note_empty(why: Vec<EmptyReason>, as_json: bool, out: &mut String) {
+/// Why an answer is empty: a line each, or one line of JSON with the fields of each reason and its text. `of` names the
+/// session, where there are others.
+pub(crate) fn note_empty(why: Vec<EmptyReason>, of: Option<&str>, as_json: bool, out: &mut String) {
     if !as_json {
+        let place = of.map_or_else(String::new, |name| format!("in {}, ", printable(name)));
         for reason in why {
-            let _ = writeln!(out, "note: {}", printable(&reason.to_string()));
+            let _ = writeln!(out, "note: {place}{}", printable(&reason.to_string()));
         }
         return;
     }
     let note = |reason: EmptyReason| {
         let mut note = json!(reason);
+        if let Some(name) = of {
+            note["session"] = name.into();
+        }
         note["message"] = reason.to_string().into();
         note
     };

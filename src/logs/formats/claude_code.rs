@@ -923,7 +923,8 @@ impl BranchReader {
                 reply = Some(part.at(time));
                 return;
             };
-            // The parts of another line of it: no line says the form of the whole list.
+            // The parts of another line of it: no line says the form of the whole list, and it is whole with the last.
+            reply.time = time.or(reply.time);
             reply.parts.extend(part.parts);
             for part in &mut reply.parts {
                 part.data.retain(|(name, _)| name != "data_shape");

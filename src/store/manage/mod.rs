@@ -212,15 +212,6 @@ impl Store {
         Ok(sessions.len())
     }
 
-    /// The first session, in byte order of names, whose name matches; opens none, and reads no other.
-    #[cfg(feature = "cli")]
-    pub(crate) fn first(&self, glob: &str) -> Result<Option<String>, Error> {
-        let glob = Glob::new(glob);
-        Ok(self
-            .core
-            .read(|database| catalog::first_name(database, &glob))?)
-    }
-
     /// What a context keeps of a session besides its snapshots; `None` if no context has written it.
     ///
     /// # Errors

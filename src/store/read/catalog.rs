@@ -224,13 +224,6 @@ pub(crate) fn count(database: &mut dyn Database, glob: &Glob) -> Result<usize> {
     Ok(usize::try_from(count.unwrap_or(0)).unwrap_or(0))
 }
 
-/// The first name that matches. Linear in those before it with the same beginning.
-#[cfg(feature = "cli")]
-pub(crate) fn first_name(database: &mut dyn Database, glob: &Glob) -> Result<Option<String>> {
-    let name = |row: &dyn ResultRow| Ok(text(row, 1)?.to_owned());
-    Ok(page_rows(database, LIST, glob, "", 1, name)?.pop())
-}
-
 const NAMES: i64 = 1_000;
 
 /// Names that begin with the same character, sorted.

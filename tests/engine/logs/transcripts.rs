@@ -3,7 +3,7 @@
 
 use super::{Session, holds_together};
 use pactql::Engine;
-use pactql::inspect::{Part, Report as _, ReportOptions, ShowReport};
+use pactql::inspect::{Part, Report as _, ReportOptions, ShowReport, StepReport};
 use pactql::logs::{Fate, Format, ImportOptions, Imported, import};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -648,6 +648,58 @@ fn claude_code_says_which_response_it_was_and_a_title_at_the_end_is_in_the_worki
         let claims = pactql::logs::claims(log.as_bytes()).expect("a young log");
         assert_eq!(claims, [Format::ClaudeCode]);
     }
+}
+
+#[test]
+fn a_response_of_several_lines_was_written_when_the_last_was() {
+    let line = |second: u32, kind: &str, id: u32, message: Value| {
+        json!({
+            "type": kind, "uuid": format!("u{id}"), "parentUuid": id.checked_sub(1).filter(|id| *id > 0).map(|id| format!("u{id}")),
+            "timestamp": format!("2026-01-01T10:{:02}:{:02}.000Z", second / 60, second % 60),
+            "sessionId": "s", "message": message,
+        })
+        .to_string()
+    };
+    let said = |id: &str, part: Value| json!({"id": id, "role": "assistant", "model": "m", "content": [part]});
+    let asked = |text: &str| json!({"role": "user", "content": text});
+    let log = [
+        line(0, "user", 1, asked("Hi")),
+        line(
+            5,
+            "assistant",
+            2,
+            said("r1", json!({"type": "thinking", "thinking": "So"})),
+        ),
+        line(
+            60,
+            "assistant",
+            3,
+            said("r1", json!({"type": "text", "text": "Hello"})),
+        ),
+        line(65, "user", 4, asked("More")),
+        line(
+            69,
+            "assistant",
+            5,
+            said("r2", json!({"type": "text", "text": "Here"})),
+        ),
+    ];
+    let imported = import(
+        (log.join("\n") + "\n").as_bytes(),
+        &ImportOptions::default(),
+    );
+    let imported = imported.expect("a good log");
+    let session = imported.sessions[0].session().expect("a session");
+    let options = ReportOptions::new(Part::all());
+    let report = StepReport::new(&Engine::new(), &session, &options).expect("a report");
+    let times = report
+        .steps
+        .iter()
+        .map(|step| (step.duration_ms, step.gap_ms));
+    assert_eq!(
+        times.collect::<Vec<_>>(),
+        [(Some(60_000), None), (Some(4_000), Some(5_000))]
+    );
 }
 
 #[test]

@@ -196,8 +196,12 @@ fn a_follower_ends_with_its_reader() {
     let mut follower = Follower::new(&["select", &path, ".cb"]);
     assert_eq!(follower.take(2), ["cb:1-1", "cb:2-1"]);
     drop(follower.lines);
-    let more = log.turn(2);
-    log.put(&more);
+    // Elsewhere only writing shows that no process reads.
+    #[cfg(not(target_os = "linux"))]
+    {
+        let more = log.turn(2);
+        log.put(&more);
+    }
     let ended: ExitStatus = follower.child.wait().expect("it ends");
     assert_eq!(ended.code(), Some(0));
 }

@@ -193,6 +193,20 @@ fn sums_over_sessions() {
     );
     let none = run(&["#missing", "--format", "text"]);
     assert_eq!(none, "no blocks in 2 sessions\n");
+    // Ids are whole, also behind long names, which only several sessions need.
+    let long = scratch.path(&format!("{}.jsonl", "long".repeat(20)));
+    std::fs::copy(AGENT, &long).expect("a copy");
+    let blocks = |sessions: &[&str]| {
+        let by = ["#persona", "--by", "block", "--format", "text"];
+        let text = answer(&[&["top"], sessions, &by].concat());
+        text.lines().nth(1).expect("a row").to_owned()
+    };
+    assert!(blocks(&[&long]).starts_with("cb:persona "), "{long}");
+    let of_two = blocks(&[&long, &travel]);
+    assert!(
+        of_two.starts_with(&format!("{long} cb:persona ")),
+        "{of_two}"
+    );
     // Without a selector, all blocks, the largest first.
     let all = run(&["--by", "block", "--json"]);
     assert_eq!(all, run(&[".cb", "--by", "block", "--json"]));

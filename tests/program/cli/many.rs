@@ -13,6 +13,37 @@ fn runs(scratch: &Scratch) -> String {
     folder
 }
 
+/// LANGUAGE §10: what is said of several sessions is true of all of them, or names the one it is true of.
+#[test]
+fn why_several_sessions_have_nothing() {
+    let scratch = Scratch::new("many-nothing");
+    let runs = runs(&scratch);
+    let store = scratch.path("runs.db");
+    answer(&["import", &runs, "-o", &store]);
+    let why = |sessions: &str, selector: &str| {
+        let ran = pactql(&["select", sessions, selector]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.err
+    };
+    for sessions in [&runs, &store] {
+        // The first has no such kind.
+        let found = why(sessions, "@t0 .cb[kind=warnin]");
+        assert!(
+            found.contains("did you mean `[kind='warning']`?"),
+            "{found}"
+        );
+        assert!(
+            found.contains("doc 1") && found.contains("warning 1"),
+            "{found}"
+        );
+        let found = why(sessions, ".cb[kind=call][role=user]");
+        let first = ["a.jsonl, ", "#a, "].map(|name| format!("{name}`.cb` matches"));
+        assert!(first.iter().any(|first| found.contains(first)), "{found}");
+    }
+    let found = why(&store, "@c99 .cb");
+    assert!(found.contains("#a, no such snapshot"), "{found}");
+}
+
 /// RUNTIME §7: with JSON Lines in a directory, each file is a session.
 #[test]
 fn a_directory_of_sessions_is_several() {
