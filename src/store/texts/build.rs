@@ -3,6 +3,8 @@
 //! The engine decides which texts a unit has: this file must not know what is sent of a node.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
@@ -10,6 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::engine::indexed;
 use crate::index::UnitKind;
 use crate::query::ir::{Required, fold};
+use crate::store::database::home::Home;
 use crate::store::database::sql::{
     Backend, Database, ResultRow, SqlValue, collect, first, int, ints, one_int, text,
 };
@@ -18,6 +21,7 @@ use crate::store::layout::sums::Finding;
 use crate::store::read::load::restore_units;
 use crate::store::texts::grams::{expression, grams, vector};
 use crate::store::texts::tables::{create, drop_text_index, through};
+use crate::support::cancel;
 
 /// How many bytes of text one transaction adds, so that others can write in between.
 const TOGETHER: usize = 8 << 20;
@@ -25,10 +29,14 @@ const TOGETHER: usize = 8 << 20;
 /// How many units are read at once.
 const UNITS: i64 = 64;
 
+/// How many such batches are read before they are written.
+const AHEAD: usize = 2;
+
 /// Adds some of the units that the index does not have yet; it is made if it is missing. Returns how many;
-/// none, if it has all. Linear in their texts. No other process may be writing.
-pub(crate) fn index_texts(database: &mut dyn Database) -> Result<u64> {
-    let mut through = match through(database)? {
+/// none, if it has all. Linear in their texts. No other process may be writing: so a second connection reads the same,
+/// on another thread, ahead of what is written.
+pub(crate) fn index_texts(database: &mut dyn Database, home: &Home) -> Result<u64> {
+    let through = match through(database)? {
         Some(through) => through,
         None => {
             drop_text_index(database)?;
@@ -36,17 +44,71 @@ pub(crate) fn index_texts(database: &mut dyn Database) -> Result<u64> {
             0
         }
     };
+    std::thread::scope(|scope| {
+        let (sender, ahead) = sync_channel(AHEAD);
+        let tokens = cancel::here();
+        scope.spawn(move || {
+            // Whatever ends it, the writer reads on itself, and meets the same.
+            let read = || tokens.within(|| read_ahead(home, through, &sender));
+            let _ = catch_unwind(AssertUnwindSafe(read));
+        });
+        write_texts(database, through, &ahead)
+    })
+}
+
+/// Units that follow each other: the last, how many, and their texts.
+struct UnitBatch {
+    last: i64,
+    count: u64,
+    texts: UnitTexts,
+}
+
+impl UnitBatch {
+    /// The units after one; `None` if there are no more.
+    fn after(database: &mut dyn Database, through: i64) -> Result<Option<Self>> {
+        let next = "select unit_id, kind from unit where unit_id > ?1 order by unit_id limit ?2";
+        let units = collect(database, next, &[through.into(), UNITS.into()], unit)?;
+        let Some((last, _)) = units.last() else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            last: *last,
+            count: units.len() as u64,
+            texts: texts_of_units(database, &units)?,
+        }))
+    }
+}
+
+/// Reads batch after batch until nothing is left or wanted.
+fn read_ahead(home: &Home, mut through: i64, to: &SyncSender<UnitBatch>) -> Result<()> {
+    let mut reader = home.reader()?;
+    while let Some(batch) = UnitBatch::after(&mut *reader, through)? {
+        through = batch.last;
+        if to.send(batch).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn write_texts(
+    database: &mut dyn Database,
+    mut through: i64,
+    ahead: &Receiver<UnitBatch>,
+) -> Result<u64> {
     let (mut count, mut bytes) = (0, 0);
     // FTS5 writes what it has in memory before a statement that may have to be taken back, so its rows come last, together.
     let mut fresh = Vec::new();
     while bytes <= TOGETHER {
-        let next = "select unit_id, kind from unit where unit_id > ?1 order by unit_id limit ?2";
-        let units = collect(database, next, &[through.into(), UNITS.into()], unit)?;
-        let Some((last, _)) = units.last() else {
+        let batch = match ahead.recv() {
+            Ok(batch) => Some(batch),
+            Err(_) => UnitBatch::after(database, through)?,
+        };
+        let Some(batch) = batch else {
             break;
         };
-        (through, count) = (*last, count + units.len() as u64);
-        for (unit, texts) in texts_of_units(database, &units)? {
+        (through, count) = (batch.last, count + batch.count);
+        for (unit, texts) in batch.texts {
             for text in texts {
                 bytes += text.len();
                 put_text(database, unit, text, &mut fresh)?;

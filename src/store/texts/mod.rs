@@ -53,7 +53,10 @@ impl Store {
     pub fn index_text(&self) -> Result<u64, Error> {
         let mut added = 0;
         loop {
-            let more = self.core.remove(build::index_texts)?;
+            let home = &self.core.home;
+            let more = self
+                .core
+                .remove(|database| build::index_texts(database, home))?;
             added += more;
             if more == 0 {
                 return Ok(added);
