@@ -7,7 +7,8 @@
 //!   for a short and a long history.
 //! - Size: recorded sessions in one file. They are read from `PACTQL_DATA`, or from `../shared/data`; without
 //!   them this part prints a line.
-//! - The program: `pactql select` from its start to its end beside `sqlite3`, if that is installed.
+//! - The program: `pactql` from its start to its end beside `sqlite3`, if that is installed, of one session and of all of a
+//!   file.
 //! - Many sessions in one file: selectors that few and that all of them match, and the memory it takes.
 //! - Texts: a search through the sessions of that file, with its text index and without.
 //!
@@ -68,7 +69,7 @@ const PARTS: [Part; 7] = [
     ("batch", batches),
     ("cold", from_cold),
     ("size", sizes),
-    ("program", program::by_id),
+    ("program", program::run),
     ("many", many_sessions::select),
     ("texts", search_texts::search),
 ];
