@@ -194,7 +194,7 @@ fn import_each<E: From<InputError>>(
                 }
             }
             Err(error) if options.strict => return Err(error),
-            Err(_) => out.report.unknown_line("malformed"),
+            Err(_) => out.report.malformed_line(),
         }
         Ok(())
     })?;

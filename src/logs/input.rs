@@ -467,11 +467,8 @@ impl LogLine {
     pub(super) fn count(&self, number: usize, report: &mut ImportReport) {
         match self {
             Self::Blank | Self::Value { .. } => {}
-            Self::CutOff => {
-                report.line(Fate::Skipped, TORN);
-                report.note(format!("line {number} is not whole: it waits for its rest"));
-            }
-            Self::Malformed => report.unknown_line("malformed"),
+            Self::CutOff => report.torn_line(number),
+            Self::Malformed => report.malformed_line(),
         }
     }
 }
@@ -502,5 +499,3 @@ pub(super) fn line(
         Err(_) => Ok(LogLine::Malformed),
     }
 }
-
-const TORN: &str = "not whole yet";

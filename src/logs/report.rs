@@ -4,6 +4,8 @@
 //! counted by its kind as understood, kept verbatim or skipped.
 
 use crate::json::{Redacted, shorten};
+#[cfg(feature = "cli")]
+use crate::support::text::counted;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -79,6 +81,10 @@ pub struct ImportReport {
     paused: bool,
 }
 
+const MALFORMED: &str = "malformed";
+
+const TORN: &str = "not whole yet";
+
 /// The most kinds or names that one list of the printed report shows.
 const SHOWN: usize = 16;
 
@@ -119,6 +125,29 @@ impl ImportReport {
     pub(crate) fn unknown_line(&mut self, kind: &str) {
         self.line(Fate::Skipped, kind);
         self.unknown += 1;
+    }
+
+    /// Counts a line that is not JSON.
+    pub(crate) fn malformed_line(&mut self) {
+        self.unknown_line(MALFORMED);
+    }
+
+    /// Counts the last line, whose rest is still to be written.
+    pub(crate) fn torn_line(&mut self, number: usize) {
+        self.line(Fate::Skipped, TORN);
+        self.note(format!("line {number} is not whole: it waits for its rest"));
+    }
+
+    /// The lines that could not be read: `3 malformed lines and the last line, which is not whole`. `None` if there are none.
+    #[cfg(feature = "cli")]
+    pub(crate) fn unreadable(&self) -> Option<String> {
+        let skipped = self.counts.get(&Counted::Lines(Fate::Skipped))?;
+        let malformed = skipped.get(MALFORMED);
+        let malformed = malformed.map(|count| counted(*count, "malformed line"));
+        let torn = skipped.get(TORN);
+        let torn = torn.map(|_| "the last line, which is not whole".to_owned());
+        let said: Vec<String> = malformed.into_iter().chain(torn).collect();
+        (!said.is_empty()).then(|| said.join(" and "))
     }
 
     /// Counts a member of a record that is kept in `meta.record`.
@@ -181,7 +210,7 @@ impl ImportReport {
         }
     }
 
-    /// The number of records of this fate, besides single messages.
+    /// The number of records of this fate: lines, and elements of a list that are more than a message.
     pub fn lines(&self, fate: Fate) -> u64 {
         self.total(Counted::Lines(fate))
     }
@@ -191,18 +220,24 @@ impl ImportReport {
         &self.notes
     }
 
-    /// Whether less than half of the records and messages with content were understood: those that are skipped
-    /// as a known kind have none.
+    /// Whether less than half of the lines with content were understood: those that are skipped as a known kind have none.
     pub fn is_mostly_unknown(&self) -> bool {
         let (understood, all) = self.understood();
         understood < all - understood
     }
 
-    /// How many of the records and messages with content were understood, and how many there are.
+    /// How many of the lines with content were understood, and how many there are. Messages count beside the records
+    /// that have them where a record has several.
     pub(crate) fn understood(&self) -> (u64, u64) {
-        let of = |fate| self.lines(fate) + self.messages(fate);
-        let understood = of(Fate::Understood);
-        (understood, understood + of(Fate::Verbatim) + self.unknown)
+        let lines = self.lines(Fate::Understood);
+        let all_lines = lines + self.lines(Fate::Verbatim) + self.unknown;
+        let messages = self.messages(Fate::Understood);
+        let all_messages = messages + self.messages(Fate::Verbatim);
+        if all_messages > all_lines {
+            (lines + messages, all_lines + all_messages)
+        } else {
+            (lines, all_lines)
+        }
     }
 
     /// The number of messages of this fate.

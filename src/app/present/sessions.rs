@@ -235,18 +235,24 @@ pub(crate) fn of_log(bytes: &[u8]) -> Option<(Vec<ImportedSession>, String)> {
 
 /// The sessions of an imported log without branches and subagents, and a note that says so.
 fn own(imported: Imported) -> Option<(Vec<ImportedSession>, String)> {
-    let belongs = |session: &ImportedSession| {
+    let is_branch = |session: &ImportedSession| {
         let name = session.name.as_deref().unwrap_or_default();
-        name.starts_with('~') || name.starts_with('/')
+        name.starts_with('~') || name.starts_with('/') && name.contains('~')
     };
+    // A subagent whose session is in another log has this one for itself.
+    let is_subagent = |session: &ImportedSession| {
+        let name = session.name.as_deref().unwrap_or_default();
+        name.starts_with('/') && session.parent.is_none()
+    };
+    let belongs = |session: &ImportedSession| is_branch(session) || is_subagent(session);
     let (others, own): (Vec<_>, Vec<_>) = imported.sessions.into_iter().partition(belongs);
     if own.is_empty() || imported.report.messages(Fate::Understood) == 0 {
         return None;
     }
     let format = imported.format.map_or("", Format::name);
-    let is_branch =
-        |one: &&ImportedSession| one.name.as_deref().is_some_and(|n| n.starts_with('~'));
-    let branches = others.iter().filter(is_branch).count();
+    let unreadable = imported.report.unreadable();
+    let without = unreadable.map_or(String::new(), |lines| format!(" without {lines}"));
+    let branches = others.iter().filter(|one| is_branch(one)).count();
     let parts = [(branches, "branch"), (others.len() - branches, "subagent")];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts
@@ -258,7 +264,9 @@ fn own(imported: Imported) -> Option<(Vec<ImportedSession>, String)> {
         format!("; {} left out", parts.join(" and "))
     };
     let keeps = if others.len() > 1 { "them" } else { "it" };
-    let note = format!("note: read as a log ({format}){left_out}; `pactql import` keeps {keeps}\n");
+    let note = format!(
+        "note: read as a log ({format}){without}{left_out}; `pactql import` keeps {keeps}\n"
+    );
     Some((own, note))
 }
 

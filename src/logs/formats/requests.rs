@@ -13,7 +13,7 @@
 //! or that starts again, begins a session. This file must not know the members of any one API's messages.
 
 use super::fields::{inner, items, text, time};
-use super::reader::{LogReader, LogRecord, Records};
+use super::reader::{LogReader, LogRecord, RecordAt, Records};
 use super::transcript::record as record_of;
 use crate::json::{Accepted, Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::events::{StreamedReply, of_list};
@@ -475,11 +475,10 @@ impl<A: Api> RequestsReader<A> {
         for raw in self.api.messages(record.json, raw) {
             messages.push(self.api.message(raw, &mut out.report));
         }
-        let is_read = messages.is_empty() || out.report.messages(Fate::Understood) > before;
-        let fate = if is_read {
+        let fate = if messages.is_empty() {
             Fate::Understood
         } else {
-            Fate::Verbatim
+            fate_since(before, &out.report)
         };
         out.report.line(fate, "conversation");
         converse(messages, A::JOINED, session, out);
@@ -518,7 +517,12 @@ impl<A: Api + Clone + Send + 'static> LogReader for RequestsReader<A> {
             out.report.unknown_line(&name);
             return;
         }
+        let before = out.report.messages(Fate::Understood);
         let message = self.api.message(record.raw, &mut out.report);
+        // The messages of a list are elements of one value.
+        if matches!(record.at, RecordAt::Line(_)) {
+            out.report.line(fate_since(before, &out.report), "message");
+        }
         let session = self.single(record.list, RequestOrigin::Transcript, out);
         self.unsaid.push(message);
         if !A::JOINED {
@@ -546,6 +550,15 @@ impl<A: Api + Clone + Send + 'static> LogReader for RequestsReader<A> {
             let unsaid = std::mem::take(&mut self.unsaid);
             converse(unsaid, A::JOINED, session, out);
         }
+    }
+}
+
+/// What became of a record: it is understood if one more message is than `before`.
+fn fate_since(before: u64, report: &ImportReport) -> Fate {
+    if report.messages(Fate::Understood) > before {
+        Fate::Understood
+    } else {
+        Fate::Verbatim
     }
 }
 
