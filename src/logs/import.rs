@@ -360,18 +360,14 @@ fn all(format: Format, records: &[LogRecord<'_>], location: &str, out: &mut Outp
 }
 
 fn check_understood(report: &ImportReport) -> Result<(), InputError> {
-    let (understood, all) = report.understood();
-    let skipped = report.lines(Fate::Skipped);
+    let ((understood, all), skipped) = (report.understood(), report.lines(Fate::Skipped));
     if all == 0 && skipped > 0 {
         return Err(InputError::at_document(format!(
             "no line of it is of a message yet ({skipped} skipped)"
         )));
     }
-    if !report.is_mostly_unknown() {
-        return Ok(());
+    if report.is_mostly_unknown() {
+        return Err(input::mostly_unknown(understood, all));
     }
-    Err(InputError::at_document(format!(
-        "{understood} of {all} lines were understood; `--lenient` imports them, and keeps or counts \
-         the others"
-    )))
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::formats::{Format, LogRecord, Looks, RecordAt, is_message, look};
 use super::pointer::Pointer;
-use super::report::{Fate, ImportReport};
+use super::report::ImportReport;
 use super::yaml::{is_cassette, to_json};
 use crate::json::{Accepted, Halt, Jumps, Member, Reader, Redaction, ValueType, value_type};
 use crate::support::cancel::stopped;
@@ -194,31 +194,34 @@ fn at_pointer<'a>(
     Ok(lists)
 }
 
+/// The lines, the elements of a list, or the object.
+fn records<'a>(input: &'a CheckedInput<'a>) -> Result<Vec<LogRecord<'a>>, InputError> {
+    let [value] = &input.values[..] else {
+        return Ok(input.lines().unwrap_or_default());
+    };
+    match value_type(value.raw) {
+        _ if input.lines => Ok(input.lines().unwrap_or_default()),
+        ValueType::Object => Ok(vec![input.record(value, value.raw, RecordAt::Whole, 0)]),
+        ValueType::Array => Ok(input
+            .json(value)
+            .elements(value.raw)
+            .into_iter()
+            .enumerate()
+            .map(|(at, element)| input.record(value, element, RecordAt::Element(at), at))
+            .collect()),
+        _ => Err(refuse(
+            "expected chat messages: a list, an object with `messages`, or one a line".into(),
+        )),
+    }
+}
+
 /// The records, or lists of messages deeper in an input that has no records of a known format.
 fn usual<'a>(
     input: &'a CheckedInput<'a>,
     format: Option<Format>,
     report: &mut ImportReport,
 ) -> Result<Found<'a>, InputError> {
-    let records: Vec<LogRecord<'a>> = match &input.values[..] {
-        [value] if !input.lines => match value_type(value.raw) {
-            ValueType::Object => vec![input.record(value, value.raw, RecordAt::Whole, 0)],
-            ValueType::Array => input
-                .json(value)
-                .elements(value.raw)
-                .into_iter()
-                .enumerate()
-                .map(|(at, element)| input.record(value, element, RecordAt::Element(at), at))
-                .collect(),
-            _ => {
-                return Err(refuse(
-                    "expected chat messages: a list, an object with `messages`, or one a line"
-                        .into(),
-                ));
-            }
-        },
-        _ => input.lines().unwrap_or_default(),
-    };
+    let records = records(input)?;
     if format.is_some() || records.is_empty() || known(&look(&records))?.is_some() {
         return Ok(Found::Records(records));
     }
@@ -276,6 +279,21 @@ pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
     usual(&checked, None, &mut ImportReport::default()).ok()?;
     let first = checked.values.first()?;
     messages_below(checked.json(first), first.raw, DEPTH)
+}
+
+/// Whether an input has records of a log, also of a kind that is not read.
+#[cfg(feature = "cli")]
+pub(crate) fn is_known_log(bytes: &[u8]) -> bool {
+    let options = ImportOptions {
+        lenient: true,
+        ..ImportOptions::default()
+    };
+    let Ok(text) = json(bytes) else { return false };
+    let checked = check(&text, &options, &mut ImportReport::default());
+    checked.is_ok_and(|checked| {
+        let looks = records(&checked).map(|records| look(&records));
+        looks.is_ok_and(|looks| looks.format.is_some() || looks.unread.is_some())
+    })
 }
 
 fn messages_below(json: Accepted<'_>, value: &str, depth: usize) -> Option<String> {
@@ -377,9 +395,9 @@ pub(super) fn check<'a>(
                 .values
                 .iter()
                 .filter(|value| value.raw.starts_with('{'));
-            let (objects, bad) = (objects.count() as u64, counted.lines(Fate::Skipped));
+            let (objects, (_, bad)) = (objects.count() as u64, counted.understood());
             if objects == 0 || objects < bad && !options.lenient {
-                return Err(error);
+                return Err(refused_lines(error, &found, objects + bad));
             }
             report.add(&counted);
             return Ok(found);
@@ -396,6 +414,23 @@ pub(super) fn check<'a>(
         lines: false,
         jumps,
     })
+}
+
+pub(super) fn mostly_unknown(understood: u64, all: u64) -> InputError {
+    refuse(format!(
+        "less than half of it is understood, {understood} of {all} lines; `--lenient` imports it"
+    ))
+}
+
+/// The fault of the first line, and, if the others are of a log, that too few of them are.
+fn refused_lines(first: InputError, found: &CheckedInput<'_>, all: u64) -> InputError {
+    let records = found.lines().unwrap_or_default();
+    if look(&records).format.is_none() {
+        return first;
+    }
+    let mut error = mostly_unknown(records.len() as u64, all);
+    error.extend(first);
+    error
 }
 
 fn only_value<T>(

@@ -84,9 +84,9 @@ pub use import::claims;
 #[cfg(feature = "cli")]
 pub(crate) use import::import_opencode;
 pub use import::{Imported, ImportedSession, import};
-#[cfg(feature = "cli")]
-pub(crate) use input::where_messages;
 pub use input::{ImportOptions, LogError, MessageLocation};
+#[cfg(feature = "cli")]
+pub(crate) use input::{is_known_log, where_messages};
 #[cfg(feature = "store")]
 pub(crate) use live::{LiveCall, Print, prints_after};
 #[cfg(feature = "cli")]

@@ -192,12 +192,12 @@ fn read(name: &str, limits: Limits, followed: Option<&FollowedLogs>) -> Result<R
     } else {
         read_files([(Ok(bytes.clone()), path.clone())])
     };
-    ReadSessions::new(match opened::build(documents, path) {
+    ReadSessions::new(match opened::build(documents, path.clone()) {
         Ok(session) => FileContents::Session(session),
-        Err(failure) => {
-            let (sessions, note) = opened::of_log(&bytes).ok_or(failure)?;
-            FileContents::Log(sessions, note)
-        }
+        Err(failure) => match opened::of_log(&bytes) {
+            Some((sessions, note)) => FileContents::Log(sessions, note),
+            None => return Err(opened::refused_log(&path, &bytes).unwrap_or(failure)),
+        },
     })
 }
 

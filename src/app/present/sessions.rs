@@ -6,7 +6,8 @@ use crate::engine::Engine;
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::logs::{
-    Fate, Format, ImportOptions, Imported, ImportedSession, import, import_opencode, where_messages,
+    Fate, Format, ImportOptions, Imported, ImportedSession, import, import_opencode, is_known_log,
+    where_messages,
 };
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::support::text::{counted, printable};
@@ -165,11 +166,11 @@ pub(crate) fn build_or_logs(
 const DOCUMENT: &str =
     "expected a snapshot document, or one a line, such as {\"root\": {\"children\": []}}";
 
-/// Says of an invalid file that it is a chat log, and how to make a session of it; or, if it has
-/// nothing in it, what was expected. Adds to an invalid directory's faults what a directory is read as.
+/// Says of an invalid file that it is a chat log, and how to make a session of it, or why it cannot be read as one; or, if
+/// it has nothing in it, what was expected. Adds to an invalid directory's faults what a directory is read as.
 fn advised(
     failure: Failure,
-    path: &Path,
+    file: &Path,
     bytes: Option<u64>,
     read: impl FnOnce() -> Result<Vec<u8>, SourceError>,
 ) -> Failure {
@@ -187,19 +188,31 @@ fn advised(
     let Ok(bytes) = bytes else {
         return failure;
     };
-    let path = path.display();
+    let path = file.display();
     match bytes.trim_ascii() {
         b"" => nothing(&format!("{path} is empty")),
         b"[]" => nothing(&format!("{path} is an empty list")),
         b"{}" => failure.with_help(DOCUMENT),
-        _ => match import_line(&path.to_string(), &bytes) {
-            Some(line) => {
-                let message = format!("{path} is a chat log, not a session");
-                Failure::plain(Exit::Input, message).with_help(line)
-            }
-            None => failure,
+        _ => match refused_log(file, &bytes) {
+            Some(refused) => refused,
+            None => match import_line(&path.to_string(), &bytes) {
+                Some(line) => {
+                    let message = format!("{path} is a chat log, not a session");
+                    Failure::plain(Exit::Input, message).with_help(line)
+                }
+                None => failure,
+            },
         },
     }
+}
+
+/// Why a log of a known kind cannot be read; `None` of anything else.
+pub(crate) fn refused_log(file: &Path, bytes: &[u8]) -> Option<Failure> {
+    if begins_as_session(bytes) || !is_known_log(bytes) {
+        return None;
+    }
+    let error = import(bytes, &ImportOptions::default()).err()?;
+    Some(Failure::Input(vec![(file.to_owned(), error)], None))
 }
 
 /// A path as one word of a command line.
