@@ -3,12 +3,15 @@
 //! clap finds the mistake and what is near it. Two tables have the names of other tools and of other versions.
 //! No guess proposes a command that writes: such a command is only named for a word that means it.
 
+use super::input::explain_missing;
+use super::sessions::open_store;
 use super::words::{
     address, exists, is_file, is_selector, joined, not_one_argument, retyped, whole, words,
 };
-use crate::app::present::stores::StoreAddress;
+use crate::app::present::stores::{Access, StoreAddress};
 use crate::app::present::{Exit, Failure, Result, quote};
 use crate::support::diag::nearest;
+use crate::tree::SourceError;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, Command, Error, ValueEnum};
 use std::ffi::OsString;
@@ -190,7 +193,7 @@ fn command(word: &str, typed: &Typed<'_>) -> Failure {
             },
         );
     }
-    if is_file(word) || is_selector(word) {
+    if is_path(word) || is_selector(word) {
         return no_command(typed);
     }
     let lower = word.to_lowercase();
@@ -229,13 +232,31 @@ fn after(line: &str, words: &[String]) -> String {
     joined(&out)
 }
 
+fn is_path(word: &str) -> bool {
+    is_file(word) || word.contains('/') && !is_selector(word)
+}
+
 fn no_command(typed: &Typed<'_>) -> Failure {
+    if let Some(path) = typed.rest.iter().find(|word| is_path(word))
+        && !exists(path)
+    {
+        return missing(path);
+    }
     let (files, others): (Vec<String>, Vec<String>) = whole(typed.rest)
         .into_iter()
         .partition(|word| is_file(word));
     let words = [files, others].concat();
     Failure::usage("the first word is a command, such as `select`")
         .with_help(format!("pactql select {}", joined(&words)))
+}
+
+/// Says of a path, or of a store, that nothing is there.
+fn missing(path: &str) -> Failure {
+    let store = StoreAddress::parse(path).map(|address| open_store(address.store, Access::Read));
+    if let Some(Err(failure)) = store {
+        return failure;
+    }
+    explain_missing(SourceError::Missing(path.into()).into(), path)
 }
 
 fn option(option: &str, near: &str, typed: &Typed<'_>) -> Failure {
