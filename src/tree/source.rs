@@ -161,6 +161,10 @@ pub(crate) fn files_below(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     Ok(found)
 }
 
+/// What a link is whose target is missing.
+#[cfg(feature = "cli")]
+pub(crate) const NO_TARGET: &str = "a link to nothing";
+
 /// Refuses what a directory lists that cannot be read, or that never ends, without opening it.
 #[cfg(feature = "cli")]
 pub(crate) fn check_listed(path: &Path) -> io::Result<()> {
@@ -171,7 +175,7 @@ pub(crate) fn check_listed(path: &Path) -> io::Result<()> {
         Ok(about) if about.is_file() => return Ok(()),
         Ok(about) if about.is_dir() => "a link to a directory, which is not followed",
         Ok(_) => "neither a file nor a directory",
-        Err(error) if error.kind() == io::ErrorKind::NotFound => "a link to nothing",
+        Err(error) if error.kind() == io::ErrorKind::NotFound => NO_TARGET,
         Err(error) => return Err(error),
     };
     Err(io::Error::other(kind))

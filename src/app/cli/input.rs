@@ -8,7 +8,7 @@ use crate::logs::file::output;
 use crate::logs::stem;
 use crate::support::diag::{Code, Diagnostic, Error, nearest};
 use crate::tree::Limits;
-use crate::tree::source::{read_all, read_file};
+use crate::tree::source::{NO_TARGET, read_all, read_file};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -40,6 +40,9 @@ pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
         ));
     }
     let path = Path::new(name);
+    if path.is_symlink() {
+        return Failure::plain(Exit::Missing, format!("{name}: {NO_TARGET}"));
+    }
     if let Some(near) = near(path) {
         let near = near.display().to_string();
         return failure.with_help(format!("did you mean {}?", quoted(&near)));
@@ -73,7 +76,7 @@ fn near(path: &Path) -> Option<PathBuf> {
     let is_wanted = |name: &String| {
         // Directories are not suggested where the ending of a file was typed.
         let is_file = path.extension().is_none() || !shown.join(name).is_dir();
-        !name.starts_with('.') && is_file
+        !name.starts_with('.') && is_file && shown.join(name).exists()
     };
     let mut names: Vec<String> = names.filter(is_wanted).collect();
     names.sort_unstable();
