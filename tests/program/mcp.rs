@@ -792,6 +792,10 @@ fn timeless((failed, texts): (bool, Vec<String>)) -> (bool, Vec<String>) {
 #[test]
 fn errors_are_those_of_the_command_line() {
     let scratch = Scratch::new("errors");
+    fs::create_dir(scratch.path("root/two")).expect("a directory");
+    for copy in ["root/two/a.jsonl", "root/two/b.jsonl"] {
+        fs::copy(scratch.path("root/agent.jsonl"), scratch.path(copy)).expect("a copy");
+    }
     let mut client = scratch.client();
     let select = |selector: &str| json!({"session": "agent.jsonl", "selector": selector});
     for (tool, arguments, command) in [
@@ -817,8 +821,8 @@ fn errors_are_those_of_the_command_line() {
         ),
         (
             "pact_diff",
-            json!({"session": ".", "a": "@t-1", "b": "@t0"}),
-            &["diff", ".", "@t-1", "@t0"],
+            json!({"session": "two", "a": "@t-1", "b": "@t0"}),
+            &["diff", "two", "@t-1", "@t0"],
         ),
         (
             "pact_explain",

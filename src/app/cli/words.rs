@@ -1,6 +1,7 @@
 //! Arguments as words: which are selectors and which are files, how a shell is given them, and what is said if they are
 //! missing, swapped, or cut into words by the shell.
 
+pub(super) use crate::app::present::shell::{in_quotes, quoted};
 use crate::app::present::stores::StoreAddress;
 use crate::app::present::{Failure, Result, sessions};
 use crate::query::ir::Address;
@@ -53,28 +54,6 @@ fn has_file_ending(word: &str) -> bool {
     let word = word.strip_suffix(".gz").unwrap_or(word);
     let known = [".json", ".jsonl", ".ndjson"];
     !word.contains(char::is_whitespace) && known.iter().any(|end| word.ends_with(end))
-}
-
-/// A word as a shell takes it: bare if it has only plain characters, else in quotes.
-pub(super) fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "_-./:=@%+,".contains(letter);
-    // A comment begins with a `#`, a word that has one inside is a word.
-    let inside = |letter: char| plain(letter) || letter == '#';
-    if word.starts_with(plain) && word.chars().all(inside) {
-        word.to_owned()
-    } else {
-        in_quotes(word)
-    }
-}
-
-/// A word in quotes, as a selector is written in a shell.
-pub(super) fn in_quotes(word: &str) -> String {
-    // These have a meaning inside double quotes.
-    if word.contains(['"', '$', '`', '\\', '!']) {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    } else {
-        format!("\"{word}\"")
-    }
 }
 
 /// Words as a shell takes them, each [`quoted`].
@@ -197,7 +176,7 @@ pub(super) fn check_selectors(command: &str, selectors: &[String]) -> Result<()>
 
 #[cfg(test)]
 mod tests {
-    use super::{in_quotes, is_file, is_selector, quoted};
+    use super::{is_file, is_selector};
 
     #[test]
     fn selectors_and_files_are_told_apart() {
@@ -231,20 +210,5 @@ mod tests {
         for word in ["missing", "../x", "", "runs/"] {
             assert!(!is_file(word) && !is_selector(word), "{word}");
         }
-    }
-
-    #[test]
-    fn words_are_quoted_where_a_shell_needs_it() {
-        assert_eq!(quoted("a/b-1.jsonl"), "a/b-1.jsonl");
-        assert_eq!(quoted("agents.db#a"), "agents.db#a");
-        assert_eq!(quoted("agents.db#a-*"), "\"agents.db#a-*\"");
-        assert_eq!(quoted("#a"), "\"#a\"");
-        assert_eq!(quoted("my file.json"), "\"my file.json\"");
-        assert_eq!(
-            in_quotes("@t0 .cb[role='user']"),
-            "\"@t0 .cb[role='user']\""
-        );
-        assert_eq!(in_quotes("[role=\"user\"]"), "'[role=\"user\"]'");
-        assert_eq!(in_quotes("[a='$x']"), "'[a='\\''$x'\\'']'");
     }
 }

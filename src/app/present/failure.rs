@@ -1,12 +1,13 @@
 //! How a command ends: exit codes, and failures with everything needed to report them.
 
+use super::shell::quoted;
 use crate::budget::{CacheError, CacheFault};
 use crate::history::{LoadError, LoadFailure};
 use crate::render::RenderError;
 use crate::support::cancel::Cancelled;
 use crate::support::diag::{Code, ColorChoice, Error};
 use crate::support::table::{Paint, Tint};
-use crate::support::text::{escaped, printable};
+use crate::support::text::{counted, escaped, printable};
 use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
 use std::fmt::{self, Write as _};
@@ -140,14 +141,32 @@ impl Failure {
     /// A directory of several sessions where one is expected.
     pub(crate) fn several(path: &Path, files: &[PathBuf]) -> Self {
         // How many of them are sessions is not known before all are read.
-        let path = path.display();
         let failure = Self::usage(format!(
-            "expected one session, and `{path}` is a directory of several files"
+            "expected one session, and `{}` is a directory of {}",
+            path.display(),
+            counted(files.len() as u64, "file")
         ));
-        let is_lines = |file: &&PathBuf| file.to_string_lossy().contains(".jsonl");
-        match files.iter().find(is_lines).or(files.first()) {
-            Some(first) => failure.with_help(format!("name one of them: {}", first.display())),
-            None => failure,
+        let has_content = |file: &&PathBuf| {
+            let about = file.metadata();
+            about.is_ok_and(|about| about.is_file() && about.len() > 0)
+        };
+        let named = |ending: &str| {
+            let mut full = files.iter().filter(has_content);
+            full.find(|file| {
+                let name = file.file_name().unwrap_or_default();
+                name.to_string_lossy().contains(ending)
+            })
+        };
+        let first = [".jsonl", ".json", ""].into_iter().find_map(named);
+        match (first.or(files.first()), files.len()) {
+            (None, _) => failure,
+            (Some(one), 1) => {
+                failure.with_help(format!("name it: {}", quoted(&one.display().to_string())))
+            }
+            (Some(one), _) => failure.with_help(format!(
+                "name one of them: {}",
+                quoted(&one.display().to_string())
+            )),
         }
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod folders;
 pub(crate) mod followed;
 pub(crate) mod known;
 pub(crate) mod sessions;
+pub(crate) mod shell;
 pub(crate) mod stores;
 
 #[cfg(any(feature = "mcp", feature = "view"))]

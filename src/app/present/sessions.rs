@@ -2,6 +2,7 @@
 
 use super::failure::{Exit, Failure, Result};
 use super::followed::{FollowedLogs, begins_as_session};
+use super::shell::quoted;
 use crate::engine::Engine;
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
@@ -57,7 +58,7 @@ impl FileContents {
 pub(crate) fn expected_one(path: &Path, count: usize) -> Failure {
     let path = path.display().to_string();
     let message = format!("{path} is a chat log of {count} sessions, and one is expected");
-    let help = format!("pactql import {} -o sessions/", in_quotes(&path));
+    let help = format!("pactql import {} -o sessions/", quoted(&path));
     Failure::plain(Exit::Input, message).with_help(help)
 }
 
@@ -215,18 +216,9 @@ pub(crate) fn refused_log(file: &Path, bytes: &[u8]) -> Option<Failure> {
     Some(Failure::Input(vec![(file.to_owned(), error)], None))
 }
 
-/// A path as one word of a command line.
-fn in_quotes(path: &str) -> String {
-    if path.contains(char::is_whitespace) {
-        format!("\"{path}\"")
-    } else {
-        path.to_owned()
-    }
-}
-
 /// The command that imports a log, if the input is one that has messages.
 fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
-    let path = in_quotes(path);
+    let path = quoted(path);
     let imported = import(bytes, &ImportOptions::default()).ok();
     let is_log = imported.is_some_and(|log| log.report.messages(Fate::Understood) > 0);
     let options = if is_log {

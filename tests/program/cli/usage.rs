@@ -438,7 +438,7 @@ fn a_folder_of_logs_is_its_sessions() {
     let found = answer(&["grep", "-l", "Mend the page", &stores]);
     assert_eq!(found, format!("{inner}#codex/2026/03/02/rollout-1\n"));
     // One session is asked for.
-    fails(&["render", &folder], 1, "is a directory of several files");
+    fails(&["render", &folder], 1, "is a directory of");
     // Nothing in it can be read.
     let none = scratch.path("none");
     put(
