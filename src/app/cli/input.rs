@@ -40,7 +40,7 @@ pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
         ));
     }
     let path = Path::new(name);
-    if path.is_symlink() {
+    if path.is_symlink() && !path.exists() {
         return Failure::plain(Exit::Missing, format!("{name}: {NO_TARGET}"));
     }
     if let Some(near) = near(path) {
@@ -49,11 +49,29 @@ pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
     }
     let above = path.ancestors().skip(1);
     let is_missing = |above: &&Path| **above != *Path::new("") && !above.exists();
-    let missing = above.filter(is_missing).last();
-    match missing {
-        Some(missing) => failure.with_help(format!("there is no directory {}", missing.display())),
-        None => failure,
+    let Some(missing) = above.filter(is_missing).last() else {
+        return failure;
+    };
+    failure.with_help(match part_of_log(path, missing) {
+        Some(help) => help,
+        None => format!("there is no directory {}", missing.display()),
+    })
+}
+
+/// How to read `release/reviewer`, the name of a part of the log `release.jsonl`, where `release` is no directory.
+fn part_of_log(path: &Path, missing: &Path) -> Option<String> {
+    let log = near(missing).filter(|log| log.is_file())?;
+    let name = log.file_name()?.to_str()?;
+    if stem(name) != missing.file_name()? {
+        return None;
     }
+    let part = path.strip_prefix(missing.parent()?).ok()?;
+    let (log, part) = (log.display().to_string(), part.display().to_string());
+    Some(format!(
+        "`pactql import {} -o runs.db` keeps the parts of the log: name {}",
+        quoted(&log),
+        quoted(&format!("runs.db#{part}"))
+    ))
 }
 
 /// The path that is most like a missing one: of each name that does not exist, the nearest in its
