@@ -126,9 +126,28 @@ impl<'a> Typed<'a> {
     fn usage(&self) -> String {
         let usage = self.command.clone().render_usage().to_string();
         let line = usage.lines().next().unwrap_or_default();
-        let line = line.trim_start_matches("Usage:").trim();
+        let line = first_of_group(line.trim_start_matches("Usage:").trim());
         line.replace(" [OPTIONS]", "").replace(['<', '>'], "")
     }
+}
+
+/// A line with the first option of a group, such as `<--html|--receipt>`, in the place of the group: for a shell it is a pipe.
+fn first_of_group(line: &str) -> String {
+    let Some((before, group)) = line.split_once("<--") else {
+        return line.to_owned();
+    };
+    let mut depth = 1;
+    let end = group.find(|letter| {
+        depth += match letter {
+            '<' => 1,
+            '>' => -1,
+            _ => 0,
+        };
+        depth == 0
+    });
+    let (options, after) = group.split_at(end.unwrap_or(group.len()));
+    let first = options.split('|').next().unwrap_or_default();
+    format!("{before}--{first}{after}")
 }
 
 /// The failure to report for an error of clap. `words` are the arguments without the program.
@@ -159,12 +178,21 @@ pub(super) fn failure(error: &Error, program: &Command, words: &[String]) -> Fai
         ErrorKind::MissingRequiredArgument => {
             let called = |argument: &String| match argument.split_once(' ') {
                 Some((option, _)) if option.starts_with('-') => format!("`{option}`"),
-                _ => argument.replace(['<', '>', '[', ']', '.'], ""),
+                _ => argument
+                    .replace(['<', '>', '[', ']', '.'], "")
+                    .replace('|', " or "),
             };
             let missing = list(ContextKind::InvalidArg);
+            // An option that takes no value can be added to what was typed.
+            let help = match &missing[..] {
+                [one] if one.starts_with("<--") && !one.contains(' ') => {
+                    retyped(&[], vec![first_of_group(one).replace('>', "")])
+                }
+                _ => typed.usage(),
+            };
             let missing: Vec<String> = missing.iter().map(called).collect();
             let message = format!("`{}` needs {}", typed.name(), missing.join(" and "));
-            Failure::usage(message).with_help(typed.usage())
+            Failure::usage(message).with_help(help)
         }
         _ => Failure::usage(first_line(error)),
     }

@@ -587,7 +587,7 @@ fn mistakes_are_answered_with_what_was_expected() {
         (
             &["store", "prune", &store],
             1,
-            "needs --keep N|--older-than AGE",
+            "needs --keep N or --older-than AGE",
         ),
         (&["store", "prune", &store, "--keep", "0"], 3, "at least 1"),
         (
