@@ -213,6 +213,11 @@ impl Arguments {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
+    /// Whether nodes are to be printed, each with its contents, in the place of ids.
+    pub(crate) fn asks_for_nodes(&self) -> bool {
+        self.text("format") == Some("nodes") || self.flag("nodes")
+    }
+
     /// The words of a list; empty if it was not sent.
     pub(crate) fn words(&self, name: &str) -> impl Iterator<Item = &str> {
         let list = self.0.get(name).and_then(Value::as_array);

@@ -61,7 +61,7 @@ pub(crate) fn select(source: &impl SessionSource, arguments: &Arguments) -> Resu
     });
     let found = FittedAnswer::new(&answer, budget.as_ref())?;
     let count = arguments.flag("count");
-    let as_nodes = arguments.text("format") == Some("nodes") || arguments.flag("nodes");
+    let as_nodes = arguments.asks_for_nodes();
     let result = if as_nodes && !count {
         let nodes = found.nodes().ok_or_else(|| {
             Failure::value("a range has differences, not nodes")

@@ -1,7 +1,7 @@
 //! What all commands share: how they run, how results are printed and where they go.
 
 use super::options::{PrintAs, error_colors, is_colored, is_dumb, width};
-use super::typed::help_color;
+use super::typed::{asks_for_json, help_color};
 use crate::app::present::stores::without_passwords;
 use crate::app::present::{Exit, Result, answer};
 use crate::support::cancel::check;
@@ -11,6 +11,7 @@ use crate::support::text::{escaped, wrapped};
 use crate::tree::Limits;
 use clap::ColorChoice;
 use serde::Serialize;
+use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,6 +72,10 @@ impl Invocation {
 
     /// Says the warnings about a selector.
     pub(super) fn warn(&self, warnings: &[Warning], selector: &str) {
+        if self.is_json() {
+            let notes: Vec<Value> = warnings.iter().map(answer::warning_json).collect();
+            return say(&answer::notes_json(&notes));
+        }
         for warning in warnings {
             tell(&warning.to_text(selector, error_colors(self.color)), true);
         }
@@ -118,7 +123,8 @@ pub(super) fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Re
     Ok(Exit::Ok)
 }
 
-/// Writes on standard error, without the passwords of stores; a note is dim. There is nowhere to report a failure to do so.
+/// Writes on standard error, without the passwords of stores; a note is dim, and JSON with `--json`. There is nowhere to
+/// report a failure to do so.
 pub(super) fn say(text: &str) {
     tell(text, false);
 }
@@ -126,6 +132,11 @@ pub(super) fn say(text: &str) {
 /// As [`say`], of a message that may have colours.
 pub(super) fn tell(text: &str, colored: bool) {
     let text = without_passwords(text);
+    let text = if asks_for_json() {
+        answer::with_notes_as_json(&text).into()
+    } else {
+        text
+    };
     let text = escaped(&text, colored);
     let is_note =
         text.starts_with("note: ") && error_colors(help_color()) == diag::ColorChoice::Always;

@@ -45,7 +45,7 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use command::{Invocation, RunCommand, say, stream, tell};
 use options::{PrintAs, bytes, error_colors};
 use std::ffi::OsString;
-use typed::{asks_for, help_color};
+use typed::help_color;
 use words::words;
 
 const EXAMPLES: &str = include_str!("examples.txt");
@@ -282,8 +282,7 @@ fn refuse(error: &clap::Error) -> Exit {
             let mut program = program();
             program.build();
             let failure = typed::failure(error, &program, &words());
-            let json = asks_for("--format", "json") || words().iter().any(|word| word == "--json");
-            report(&failure, json, help_color());
+            report(&failure, typed::asks_for_json(), help_color());
             return failure.exit();
         }
     };

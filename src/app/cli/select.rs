@@ -663,7 +663,7 @@ impl Answers<'_> {
             let mut why = String::new();
             if self.sessions > 1 && self.nothing.len() == self.sessions {
                 let unknown = Selection::unknown_in_all(&self.nothing);
-                note_empty(unknown, None, self.how.with.is_json(), &mut why);
+                why = note_empty(&unknown, None, self.how.with.is_json());
             }
             match &*why {
                 "" => say(self.empty.as_deref().unwrap_or_default()),

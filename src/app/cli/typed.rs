@@ -46,6 +46,11 @@ pub(super) fn asks_for(option: &str, value: &str) -> bool {
     words.iter().any(one) || words.windows(2).any(two)
 }
 
+/// Whether the arguments, which may not parse, ask for JSON.
+pub(super) fn asks_for_json() -> bool {
+    asks_for("--format", "json") || words().iter().any(|word| word == "--json")
+}
+
 /// When help and notes are coloured: they are printed before the arguments are known, or without them.
 pub(super) fn help_color() -> ColorChoice {
     let mut all = ColorChoice::value_variants().iter().copied();

@@ -149,11 +149,9 @@ impl WriteArgs {
             writing.save()?;
             return print_ids(with, &ids);
         }
-        let mut lines = String::new();
         if let Ok(selection) = writing.context().select(selector) {
-            answer::note_empty(selection.why_empty(), None, with.is_json(), &mut lines);
+            say(&answer::note_empty(&selection.why_empty(), None, with.is_json()));
         }
-        say(&lines);
         print_ids(with, &ids)?;
         Ok(empty)
     }

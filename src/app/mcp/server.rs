@@ -28,7 +28,7 @@ const INSTRUCTIONS: &str = "\
 Caches of documents (context_*) and sessions of conversations (pact_*) below one directory; every \
 path is relative to it. pact_list_sessions says which sessions there are, pact_help how selectors are written. \
 Nothing is written. The first block of a result is JSON, which is also the structured content; a second block, \
-if there is one, has warnings as text and, as a line of JSON, why an answer is empty. An answer has at most `limit` bytes, \
+if there is one, has notes as JSON, such as why it is empty, or as text beside nodes. An answer has at most `limit` bytes, \
 64 KiB by default; of a longer one, the second block has {\"next\": {\"cursor\", …}}, and the same call with that `cursor` goes on. \
 Errors are JSON too: {\"error\": {\"code\", \"message\", \"spans\", \"help\"}}.";
 

@@ -5,6 +5,7 @@ use super::{context, sessions};
 pub(super) use crate::app::calls::CallEntry as McpTool;
 use crate::app::calls::arguments::Arguments;
 use crate::app::calls::{CallAnswer, FROZEN, TABLE, reports};
+use crate::app::present::answer::with_notes_as_json;
 use crate::app::present::{Exit, Failure, Result};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -93,6 +94,9 @@ impl McpTool {
         if let Some(session) = arguments.text("session") {
             let said = state.loaded.said(&state.root, session);
             answer.said.insert_str(0, &said);
+        }
+        if !arguments.asks_for_nodes() {
+            answer.said = with_notes_as_json(&answer.said);
         }
         if self.is_frozen() {
             return Ok(answer);

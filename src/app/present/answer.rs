@@ -10,10 +10,10 @@ use crate::inspect::Divergence;
 pub(crate) use crate::json::quoted;
 use crate::logs::write_members;
 use crate::support::cancel::check;
-use crate::support::diag::ColorChoice;
+use crate::support::diag::{ColorChoice, Warning};
 use crate::support::text::{counted, printable};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -118,10 +118,9 @@ impl<'a> FittedAnswer<'a> {
         }
     }
 
-    /// Notes and warnings, one a line: nodes that a budget did not consider, the warnings of the
-    /// selector and of its range, what a range left out and, if nothing was found, why: as one
-    /// line of JSON if `as_json` is set. Why a range is empty takes the session. `of` names the session, where there are
-    /// others.
+    /// Notes and warnings, one a line, or together as a line of JSON if `as_json` is set: nodes that a budget did not
+    /// consider, the warnings of the selector and of its range, what a range left out and, if nothing was found, why. Why
+    /// a range is empty takes the session. `of` names the session, where there are others.
     pub(crate) fn remarks(
         &self,
         prepared: &Prepared,
@@ -130,22 +129,23 @@ impl<'a> FittedAnswer<'a> {
         as_json: bool,
         color: ColorChoice,
     ) -> String {
-        let mut lines = String::new();
+        let (mut lines, mut notes) = (String::new(), Vec::new());
         if let Some(fit) = self.fit.as_ref().filter(|fit| fit.others > 0) {
             let others = counted(fit.others as u64, "node");
-            let _ = writeln!(
-                lines,
-                "note: a budget takes blocks only; {others} found are none"
-            );
+            let message = format!("a budget takes blocks only; {others} found are none");
+            let _ = writeln!(lines, "note: {message}");
+            notes.push(json!({"message": message}));
         }
         for warning in self.answer.warnings() {
             lines.push_str(&warning.to_text(prepared.text(), color));
+            notes.push(warning_json(warning));
         }
         let why = match self.answer {
             Answer::Range(diff) => {
                 let left_out = diff.errors.iter().map(|error| &error.message);
                 for message in diff.warnings.iter().chain(left_out) {
                     let _ = writeln!(lines, "warning: {message}");
+                    notes.push(json!({"message": message}));
                 }
                 match diff.rows() {
                     // The answer was made, so no error is left.
@@ -157,32 +157,73 @@ impl<'a> FittedAnswer<'a> {
             }
             Answer::Rows(rows) => rows.why_empty(),
         };
-        note_empty(why, of, as_json, &mut lines);
-        lines
+        if as_json {
+            notes.extend(why.iter().map(|why| reason_json(why, of)));
+            return notes_json(&notes);
+        }
+        lines + &empty_notes(&why, of)
     }
 }
 
-/// Why an answer is empty: a line each, or one line of JSON with the fields of each reason and its text. `of` names the
-/// session, where there are others.
-pub(crate) fn note_empty(why: Vec<EmptyReason>, of: Option<&str>, as_json: bool, out: &mut String) {
-    if !as_json {
-        let place = of.map_or_else(String::new, |name| format!("in {}, ", printable(name)));
-        for reason in why {
-            let _ = writeln!(out, "note: {place}{}", printable(&reason.to_string()));
-        }
-        return;
+/// Notes as one line of JSON; nothing if there are none.
+pub(crate) fn notes_json(notes: &[Value]) -> String {
+    if notes.is_empty() {
+        return String::new();
     }
-    let note = |reason: EmptyReason| {
-        let mut note = json!(reason);
-        if let Some(name) = of {
-            note["session"] = name.into();
+    format!("{}\n", json!({ "notes": notes }))
+}
+
+/// Lines with the notes and warnings among them as JSON, those that follow each other in one line.
+#[cfg(any(feature = "cli", feature = "mcp"))]
+pub(crate) fn with_notes_as_json(text: &str) -> String {
+    let (mut lines, mut notes) = (String::new(), Vec::new());
+    for line in text.lines() {
+        let message = line.strip_prefix("note: ");
+        match message.or_else(|| line.strip_prefix("warning: ")) {
+            Some(message) => notes.push(json!({"message": message})),
+            None => {
+                let before = notes_json(&std::mem::take(&mut notes));
+                lines.extend([&*before, line, "\n"]);
+            }
         }
-        note["message"] = reason.to_string().into();
-        note
-    };
-    let notes: Vec<_> = why.into_iter().map(note).collect();
-    if !notes.is_empty() {
-        let _ = writeln!(out, "{}", json!({ "notes": notes }));
+    }
+    lines + &notes_json(&notes)
+}
+
+/// A warning about a selector as a note.
+pub(crate) fn warning_json(warning: &Warning) -> Value {
+    let mut note = json!({"message": warning.message});
+    if let Some(help) = &warning.help {
+        note["help"] = json!(help);
+    }
+    note
+}
+
+/// Why an answer is empty, as a note: the fields of the reason, and its text. `of` names the session, where there are
+/// others.
+fn reason_json(reason: &EmptyReason, of: Option<&str>) -> Value {
+    let mut note = json!(reason);
+    if let Some(name) = of {
+        note["session"] = name.into();
+    }
+    note["message"] = reason.to_string().into();
+    note
+}
+
+fn empty_notes(why: &[EmptyReason], of: Option<&str>) -> String {
+    let place = of.map_or_else(String::new, |name| format!("in {}, ", printable(name)));
+    let note = |reason: &EmptyReason| format!("note: {place}{}\n", printable(&reason.to_string()));
+    why.iter().map(note).collect()
+}
+
+/// Why an answer is empty: a line each, or one line of JSON.
+#[cfg(feature = "cli")]
+pub(crate) fn note_empty(why: &[EmptyReason], of: Option<&str>, as_json: bool) -> String {
+    if as_json {
+        let notes: Vec<Value> = why.iter().map(|why| reason_json(why, of)).collect();
+        notes_json(&notes)
+    } else {
+        empty_notes(why, of)
     }
 }
 

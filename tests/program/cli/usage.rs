@@ -383,8 +383,9 @@ fn a_folder_of_logs_is_its_sessions() {
     assert_eq!(names(&folder), names(&store));
     assert!(names(&folder).contains(&"codex/2026/03/02/rollout-1".to_owned()));
     let listed = pactql(&["sessions", &folder, "--json"]);
-    let note = "note: left out 3 files without a session or a log that is read: ";
-    assert_eq!(listed.err.matches("note: ").count(), 1, "{}", listed.err);
+    let note =
+        r#"{"notes":[{"message":"left out 3 files without a session or a log that is read: "#;
+    assert_eq!(listed.err.lines().count(), 1, "{}", listed.err);
     assert!(listed.err.contains(note), "{}", listed.err);
     let first = lines(&listed.out).find(|line| line["name"] == "claude/-srv-app/first");
     let first = first.expect("the session");
@@ -582,10 +583,13 @@ fn what_is_not_named_is_found() {
             let (code, out, err) = run(typed);
             assert_eq!(code, 0, "{typed:?}: {err}");
             assert_eq!(out, run(named).1, "{typed:?}");
-            assert!(
-                err.starts_with(&format!("note: the newest session {which}: {path}\n")),
-                "{err}"
-            );
+            let note = format!("the newest session {which}: {path}");
+            let note = if typed.contains(&"--json") {
+                json!({"notes": [{"message": note}]}).to_string()
+            } else {
+                format!("note: {note}")
+            };
+            assert!(err.starts_with(&format!("{note}\n")), "{err}");
         }
     };
     same(&ours, "of this directory");
