@@ -1,7 +1,7 @@
 //! What all commands share: how they run, how results are printed and where they go.
 
 use super::options::{PrintAs, error_colors, is_colored, is_dumb, width};
-use super::typed::{asks_for_json, help_color};
+use super::words::{asks_for_json, help_color};
 use crate::app::present::stores::without_passwords;
 use crate::app::present::{Exit, Result, answer};
 use crate::support::cancel::check;

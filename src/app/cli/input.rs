@@ -58,7 +58,7 @@ pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
     })
 }
 
-/// How to read `release/reviewer`, the name of a part of the log `release.jsonl`, where `release` is no directory.
+/// How to read `release/reviewer`, the name of a part of the log `release.jsonl`, where there is no directory `release`.
 fn part_of_log(path: &Path, missing: &Path) -> Option<String> {
     let log = near(missing).filter(|log| log.is_file())?;
     let name = log.file_name()?.to_str()?;

@@ -45,8 +45,7 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use command::{Invocation, RunCommand, say, stream, tell};
 use options::{PrintAs, bytes, error_colors};
 use std::ffi::OsString;
-use typed::help_color;
-use words::words;
+use words::{help_color, words};
 
 const EXAMPLES: &str = include_str!("examples.txt");
 
@@ -282,7 +281,7 @@ fn refuse(error: &clap::Error) -> Exit {
             let mut program = program();
             program.build();
             let failure = typed::failure(error, &program, &words());
-            report(&failure, typed::asks_for_json(), help_color());
+            report(&failure, words::asks_for_json(), help_color());
             return failure.exit();
         }
     };

@@ -4,16 +4,15 @@
 //! No guess proposes a command that writes: such a command is only named for a word that means it.
 
 use super::input::explain_missing;
-use super::sessions::open_store;
 use super::words::{
-    address, exists, is_file, is_selector, joined, not_one_argument, retyped, whole, words,
+    address, exists, is_file, is_selector, joined, not_one_argument, retyped, whole,
 };
-use crate::app::present::stores::{Access, StoreAddress};
+use crate::app::present::stores::{self, Access, StoreAddress};
 use crate::app::present::{Exit, Failure, Result, quote};
 use crate::support::diag::nearest;
 use crate::tree::SourceError;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ColorChoice, Command, Error, ValueEnum};
+use clap::{Command, Error};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -36,26 +35,6 @@ fn rows(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str
 
 fn has(names: &str, name: &str) -> bool {
     names.split(' ').any(|known| known == name)
-}
-
-/// Whether the arguments, which may not parse, give an option this value.
-pub(super) fn asks_for(option: &str, value: &str) -> bool {
-    let words = words();
-    let one = |word: &String| word.split_once('=') == Some((option, value));
-    let two = |pair: &[String]| pair[0] == option && pair[1] == value;
-    words.iter().any(one) || words.windows(2).any(two)
-}
-
-/// Whether the arguments, which may not parse, ask for JSON.
-pub(super) fn asks_for_json() -> bool {
-    asks_for("--format", "json") || words().iter().any(|word| word == "--json")
-}
-
-/// When help and notes are coloured: they are printed before the arguments are known, or without them.
-pub(super) fn help_color() -> ColorChoice {
-    let mut all = ColorChoice::value_variants().iter().copied();
-    all.find(|color| asks_for("--color", &color.to_string()))
-        .unwrap_or_default()
 }
 
 /// The arguments with the command that is meant where none is typed: of a path what is there, alone the sessions.
@@ -285,7 +264,7 @@ fn no_command(typed: &Typed<'_>) -> Failure {
 
 /// Says of a path, or of a store, that nothing is there.
 fn missing(path: &str) -> Failure {
-    let store = StoreAddress::parse(path).map(|address| open_store(address.store, Access::Read));
+    let store = StoreAddress::parse(path).map(|address| stores::open(address.store, Access::Read));
     if let Some(Err(failure)) = store {
         return failure;
     }

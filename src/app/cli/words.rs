@@ -5,6 +5,7 @@ pub(super) use crate::app::present::shell::{in_quotes, quoted};
 use crate::app::present::stores::StoreAddress;
 use crate::app::present::{Failure, Result, sessions};
 use crate::query::ir::Address;
+use clap::{ColorChoice, ValueEnum};
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -16,6 +17,26 @@ pub(super) fn words() -> Vec<String> {
     let words = ARGUMENTS.get().map_or(&[][..], Vec::as_slice);
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     words.iter().skip(1).map(text).collect()
+}
+
+/// Whether the arguments, which may not parse, give an option this value.
+pub(super) fn asks_for(option: &str, value: &str) -> bool {
+    let words = words();
+    let one = |word: &String| word.split_once('=') == Some((option, value));
+    let two = |pair: &[String]| pair[0] == option && pair[1] == value;
+    words.iter().any(one) || words.windows(2).any(two)
+}
+
+/// Whether the arguments, which may not parse, ask for JSON.
+pub(super) fn asks_for_json() -> bool {
+    asks_for("--format", "json") || words().iter().any(|word| word == "--json")
+}
+
+/// When help and notes are coloured: they are printed before the arguments are known, or without them.
+pub(super) fn help_color() -> ColorChoice {
+    let mut all = ColorChoice::value_variants().iter().copied();
+    all.find(|color| asks_for("--color", &color.to_string()))
+        .unwrap_or_default()
 }
 
 /// Whether a word reads as a selector, or as a piece of one, and no file has this name.

@@ -174,7 +174,6 @@ pub(crate) fn notes_json(notes: &[Value]) -> String {
 }
 
 /// Lines with the notes and warnings among them as JSON, those that follow each other in one line.
-#[cfg(any(feature = "cli", feature = "mcp"))]
 pub(crate) fn with_notes_as_json(text: &str) -> String {
     let (mut lines, mut notes) = (String::new(), Vec::new());
     for line in text.lines() {
@@ -217,7 +216,6 @@ fn empty_notes(why: &[EmptyReason], of: Option<&str>) -> String {
 }
 
 /// Why an answer is empty: a line each, or one line of JSON.
-#[cfg(feature = "cli")]
 pub(crate) fn note_empty(why: &[EmptyReason], of: Option<&str>, as_json: bool) -> String {
     if as_json {
         let notes: Vec<Value> = why.iter().map(|why| reason_json(why, of)).collect();
