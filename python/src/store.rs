@@ -247,7 +247,7 @@ impl Store {
         }
     }
 
-    /// The sessions whose name matches a pattern, in which `*` is any text without `/`; all without one. In order
+    /// The sessions whose name matches a pattern, in which `*` is any text, also with `/`; all without one. In order
     /// of names.
     #[pyo3(signature = (glob = "", /))]
     fn sessions(&self, py: Python<'_>, glob: &str) -> PyResult<Vec<SessionInfo>> {

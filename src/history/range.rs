@@ -41,7 +41,7 @@ pub struct RangeOptions {
     pub content: Option<ContentOptions>,
     /// Fields that every change shows of both versions.
     pub materialize: Vec<Material>,
-    /// At most this many snapshots, the newest.
+    /// At most this many snapshots, the newest; of 0 one is taken, as a range has at least one.
     pub max_snapshots: Option<usize>,
     /// At most this many changes of each pair: added ones first, then removed, then changed.
     pub max_changes: Option<usize>,
@@ -55,6 +55,10 @@ impl RangeOptions {
         max_snapshots: usize;
         max_changes: usize;
         stats: bool;
+    }
+
+    fn most_snapshots(&self) -> Option<usize> {
+        self.max_snapshots.map(|most| most.max(1))
     }
 
     /// Sets [`RangeOptions::materialize`].
@@ -293,7 +297,7 @@ pub(crate) fn run_range(
         diffs,
         mode,
         limits: capped.then_some(RangeLimits {
-            max_snapshots: options.max_snapshots,
+            max_snapshots: options.most_snapshots(),
             max_changes_per_snapshot: options.max_changes,
             truncated: !errors.is_empty(),
         }),
@@ -309,12 +313,11 @@ pub(crate) fn capped(
     span: SnapshotRange,
     options: &RangeOptions,
 ) -> (SnapshotRange, Vec<RangeError>) {
-    let most = options.max_snapshots.unwrap_or(usize::MAX);
+    let most = options.most_snapshots().unwrap_or(usize::MAX);
     if span.count() <= most {
         return (span, Vec::new());
     }
-    // A range has at least one snapshot.
-    let oldest = span.newest + 1 - most.max(1);
+    let oldest = span.newest + 1 - most;
     let message = format!("only the newest {most} snapshots were taken");
     (
         SnapshotRange { oldest, ..span },

@@ -236,7 +236,7 @@ impl Name<'_> {
     fn check_json(&self, node: &NewNode) -> Result<(), Refusal> {
         match &node.broken {
             Some(member) => Err(input(format!(
-                "{self}: the value of {member} is not JSON, or nests too deep"
+                "{self}: the value of {member} is not JSON, has a key twice or a number that is too large, or nests too deep"
             ))),
             None => Ok(()),
         }

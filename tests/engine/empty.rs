@@ -143,6 +143,18 @@ fn a_range_without_matches_has_reasons() {
         ["3 nodes match, and a range of one snapshot compares none; `@mode=union` lists them"]
     );
     assert_eq!(why("@t0 .cb[rol=user]"), <[&str; 0]>::default());
+    // A range has at least one snapshot, whatever the most is.
+    let options = pactql::RangeOptions::default().max_snapshots(0);
+    let prepared = Engine::new().prepare("@history ^sys .cb").unwrap();
+    let found = prepared.range_with(&session, &options).unwrap();
+    assert_eq!(found.snapshots.len(), 1);
+    assert!(
+        found
+            .warnings
+            .iter()
+            .chain(found.errors.iter().map(|error| &error.message))
+            .all(|said| !said.contains("newest 0"))
+    );
 }
 
 /// Two commits and a working state, each with a block of its own.

@@ -406,8 +406,12 @@ pub(crate) fn tree(source: &impl SessionSource, arguments: &Arguments) -> Result
     let cut = |line: &str| match serde_json::from_str::<Value>(line) {
         Ok(mut node) if line.len() > limit => {
             let texts = node.as_object_mut().into_iter().flatten();
-            for (_, value) in texts {
-                if let Value::String(text) = value {
+            for (name, value) in texts {
+                // Ids and labels are for the next request.
+                let is_name = matches!(&**name, "id" | "parent_id" | "snapshot");
+                if let Value::String(text) = value
+                    && !is_name
+                {
                     cut(text, limit);
                 }
             }

@@ -119,7 +119,7 @@ pub(super) struct SqlArgs {
     #[arg(long, default_value = "sqlite", value_name = "DIALECT")]
     #[arg(value_parser = named(&Dialect::ALL, Dialect::name))]
     dialect: Dialect,
-    /// Only sessions whose name matches, where `*` is any text without `/`.
+    /// Only sessions whose name matches, where `*` is any text, also with `/`.
     #[arg(long, value_name = "GLOB", default_value = "")]
     #[arg(hide_default_value = true)]
     sessions: String,

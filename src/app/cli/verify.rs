@@ -113,12 +113,19 @@ fn store(address: StoreAddress<'_>, with: &Invocation) -> Result<Exit> {
     }
     let opened = open_store(address.store, Access::Damaged)?;
     let damages = opened.verify()?;
-    let sessions = opened.sessions("")?;
-    let snapshots: u64 = sessions.iter().map(|info| info.snapshots as u64).sum();
+    // They cannot be counted where the list of them is damaged.
+    let sessions = match opened.sessions("") {
+        Err(_) if !damages.is_empty() => None,
+        sessions => Some(sessions?),
+    };
+    let counts = sessions.map(|sessions| {
+        let snapshots: u64 = sessions.iter().map(|info| info.snapshots as u64).sum();
+        (sessions.len() as u64, snapshots)
+    });
     let report = json!({
         "valid": damages.is_empty(),
-        "sessions": sessions.len(),
-        "snapshots": snapshots,
+        "sessions": counts.map(|(sessions, _)| sessions),
+        "snapshots": counts.map(|(_, snapshots)| snapshots),
         "damages": damages,
     });
     with.print(&report, || {
@@ -130,11 +137,13 @@ fn store(address: StoreAddress<'_>, with: &Invocation) -> Result<Exit> {
             let (cycle, what) = (cycle.unwrap_or_default(), printable(&damage.what));
             let _ = writeln!(text, "{session}{cycle}: {what}");
         }
-        let sessions = counted(sessions.len() as u64, "session");
-        let snapshots = counted(snapshots, "snapshot");
+        let all = counts.map_or_else(String::new, |(sessions, snapshots)| {
+            let sessions = counted(sessions, "session");
+            format!("{sessions}, {}, ", counted(snapshots, "snapshot"))
+        });
         let (word, _) = outcome(damages.is_empty());
         let damages = counted(damages.len() as u64, "damage");
-        let _ = writeln!(text, "{word}: {sessions}, {snapshots}, {damages}");
+        let _ = writeln!(text, "{word}: {all}{damages}");
         text
     })?;
     Ok(outcome(damages.is_empty()).1)

@@ -150,7 +150,11 @@ impl WriteArgs {
             return print_ids(with, &ids);
         }
         if let Ok(selection) = writing.context().select(selector) {
-            say(&answer::note_empty(&selection.why_empty(), None, with.is_json()));
+            say(&answer::note_empty(
+                &selection.why_empty(),
+                None,
+                with.is_json(),
+            ));
         }
         print_ids(with, &ids)?;
         Ok(empty)

@@ -26,7 +26,7 @@ pub(crate) struct StoreAddress<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which<'a> {
     All,
-    /// Those whose name matches, in which `*` is any text without `/`.
+    /// Those whose name matches, in which `*` is any text, also with `/`.
     Matching(&'a str),
     One(&'a str),
 }

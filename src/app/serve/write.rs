@@ -228,9 +228,11 @@ async fn change<B: DeserializeOwned>(
             }
             // Between the two looks another may have written.
             if fence.is_some_and(|fence| fence != before || now != before + 1) {
-                let message = format!("another has written the session: its fence is {before}");
+                // This request has taken the lease, too.
+                let message =
+                    format!("the session was opened for writing since: its fence is {now} now");
                 return Err(Failure::coded("E_FENCE", Exit::Usage, message)
-                    .with_help("read the session, then send the change with the new fence"));
+                    .with_help("read the session, then send the change with this fence"));
             }
             let done = |answer| DoneRequest { key, hash, answer };
             let answer = match change {

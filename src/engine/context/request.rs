@@ -6,7 +6,7 @@ use super::Context;
 use crate::history::{Attempt, AttemptStatus, Attempts, History};
 use crate::index::Snapshot;
 use crate::json::{canonical, get, members, string};
-use crate::render::{self, Provider, RenderError, Thread};
+use crate::render::{self, Contents, Provider, RenderError, Thread};
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::timestamp::rfc3339_of_nanos;
 
@@ -77,7 +77,14 @@ impl Context {
     }
 
     fn request(&self, provider: Provider) -> Result<(Thread, String), Error> {
-        let thread = Thread::request(&self.working());
+        let working = self.working();
+        // Where nothing was changed since a commit, it is that snapshot, and its reply is of a cycle that is over.
+        let contents = if working.is_working() {
+            Contents::Request
+        } else {
+            Contents::All
+        };
+        let thread = Thread::from_snapshot(&working, contents);
         let body = render::request(&thread, provider);
         Ok((thread, body.map_err(|error| refused(&error))?))
     }

@@ -63,7 +63,7 @@ impl Statement {
 /// Where a statement looks, and for which sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The sessions whose name matches, where `*` is any text without `/`; empty for all.
+    /// The sessions whose name matches, where `*` is any text, also with `/`; empty for all.
     pub sessions: String,
     /// The schema of the tables; empty for the one that names are looked up in.
     pub schema: String,

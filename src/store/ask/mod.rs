@@ -90,7 +90,7 @@ impl Store {
 }
 
 impl<'s> StoreSelection<'s> {
-    /// Only the sessions whose name matches `glob`, in which `*` is any text without `/`; an empty one matches
+    /// Only the sessions whose name matches `glob`, in which `*` is any text, also with `/`; an empty one matches
     /// all.
     pub fn sessions(mut self, glob: impl Into<String>) -> Self {
         self.glob = glob.into();

@@ -50,7 +50,7 @@ pub struct ParquetExport {
 
 impl ParquetExport {
     setters! {
-        /// Only sessions whose name matches this pattern, in which `*` is any text without `/`.
+        /// Only sessions whose name matches this pattern, in which `*` is any text, also with `/`.
         sessions: impl Into<String>;
         /// Only sessions whose newest commit was made at or after this time, in nanoseconds since 1970; of those all
         /// history.

@@ -111,7 +111,7 @@ impl Retention {
         older_than: Duration;
         /// Keeps at least this many of the newest snapshots of each session; one always stays.
         keep: u64;
-        /// Only in sessions whose name matches this pattern, in which `*` is any text without `/`.
+        /// Only in sessions whose name matches this pattern, in which `*` is any text, also with `/`.
         sessions: impl Into<String>;
     }
 
@@ -160,7 +160,7 @@ pub struct Salvaged {
 }
 
 impl Store {
-    /// The sessions whose name matches `glob`, in byte order of names. `*` is any text without `/`; an empty
+    /// The sessions whose name matches `glob`, in byte order of names. `*` is any text, also with `/`; an empty
     /// pattern matches all.
     ///
     /// # Errors

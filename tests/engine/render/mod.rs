@@ -551,6 +551,26 @@ fn a_request_leaves_out_the_reply_of_its_cycle() {
     );
 }
 
+/// The reply of a cycle that is over is sent again, also if nothing was changed since the commit.
+#[test]
+fn the_request_after_a_commit_has_its_reply() {
+    for provider in [Provider::OpenAi, Provider::Anthropic] {
+        let mut context = Context::new();
+        context.append(Message::user("Is it warm?")).unwrap();
+        context.render(provider).unwrap();
+        let reply = Message::assistant("Let me see.").call("k", "weather", "{}");
+        context.reply(reply).unwrap();
+        context.append(Message::tool("k", "21")).unwrap();
+        context.commit().unwrap();
+        let unchanged = context.preview(provider).unwrap();
+        assert!(unchanged.contains("Let me see.") && unchanged.contains("weather"));
+        context.append(Message::user("And cold?")).unwrap();
+        let changed = context.preview(provider).unwrap();
+        assert!(changed.contains("Let me see.") && changed.contains("And cold?"));
+        assert!(changed.len() > unchanged.len());
+    }
+}
+
 #[test]
 fn a_request_comes_back_byte_for_byte_after_the_commit() {
     let mut context = Context::new();

@@ -291,7 +291,9 @@ fn sessions_of_a_store_are_chosen_before_they_are_loaded() {
             "{more:?}: {}",
             ran.err
         );
-        let said = format!("note: none of 2 sessions of {store} was chosen\n");
+        let said =
+            serde_json::json!({"message": format!("none of 2 sessions of {store} was chosen")});
+        let said = format!("{}\n", serde_json::json!({"notes": [said]}));
         assert_eq!(
             ran.err,
             if count == 0 { said } else { String::new() },

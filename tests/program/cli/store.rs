@@ -1017,6 +1017,26 @@ fn a_changed_byte_is_found() {
     );
 }
 
+/// Also where sessions cannot be counted any more, what is damaged is said.
+#[test]
+fn a_file_that_was_cut_off_is_damaged() {
+    let scratch = Scratch::new("store-cut");
+    let store = store(&scratch);
+    let bytes = std::fs::read(&store).expect("the store");
+    for percent in [95, 80] {
+        let left = bytes.len() * percent / 100;
+        std::fs::write(&store, &bytes[..left]).expect("the store");
+        let ran = pactql(&["verify", &store, "--format", "text"]);
+        assert_eq!(ran.code, 5, "{percent} %: {}{}", ran.out, ran.err);
+        let last = ran.out.lines().last().expect("a line");
+        assert!(
+            last.starts_with("invalid: ") && last.contains("damage"),
+            "{last}"
+        );
+        assert!(ran.out.lines().count() > 1, "{}", ran.out);
+    }
+}
+
 /// Reading takes no right to write; writing without it is an error, and changes nothing.
 #[cfg(unix)]
 #[test]

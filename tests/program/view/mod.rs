@@ -304,6 +304,17 @@ fn each_route_answers_as_its_command() {
                 .clone()
                 .any(|block| block["text"].as_str().unwrap().ends_with(" more bytes"))
         );
+        // Texts are cut, but not the ids for the next request.
+        let short = server.get(&format!("/api/tree?at=@c2&max_bytes=3&session={session}"));
+        let (short, whole) = (short.json(), tree.json());
+        let both = short.as_array().into_iter().flatten();
+        let both = both.zip(whole.as_array().into_iter().flatten());
+        for (short, whole) in both {
+            for name in ["id", "parent_id", "snapshot"] {
+                assert_eq!(short[name], whole[name]);
+            }
+        }
+        assert_ne!(short, whole);
         let page = server.get(&format!("/api/page?session={session}"));
         assert!(
             page.json()["steps"]

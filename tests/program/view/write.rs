@@ -228,7 +228,13 @@ fn a_change_without_a_right_to_it_is_refused() {
     let next = [("Idempotency-Key", "b"), ("Pactql-Fence", &*fence)];
     assert_eq!(send("append", &next, "{\"content\":\"y\"}").status, 200);
     let late = [("Idempotency-Key", "c"), ("Pactql-Fence", &*fence)];
-    assert_eq!(send("append", &late, "{\"content\":\"z\"}").status, 409);
+    let refused = send("append", &late, "{\"content\":\"w\"}");
+    assert_eq!(refused.status, 409);
+    // It says the fence that the next change needs.
+    let message = refused.json()["error"]["message"].to_string();
+    let fence: String = message.chars().filter(char::is_ascii_digit).collect();
+    let next = [("Idempotency-Key", "d"), ("Pactql-Fence", &*fence)];
+    assert_eq!(send("append", &next, "{\"content\":\"z\"}").status, 200);
     let (_, ids) = pactql(
         place,
         &[
@@ -239,5 +245,5 @@ fn a_change_without_a_right_to_it_is_refused() {
             "ids",
         ],
     );
-    assert_eq!(ids.lines().count(), 2, "{ids}");
+    assert_eq!(ids.lines().count(), 3, "{ids}");
 }
