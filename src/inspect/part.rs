@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    time: String,
+    time: Option<String>,
     all: bool,
     /// Whether text lists snapshots instead of describing one.
     pub(super) is_range: bool,
@@ -37,11 +37,11 @@ impl Part {
         }
     }
 
-    /// The snapshot at an address, or the snapshots of a range. Without it, the working state, or else
-    /// the newest snapshot.
+    /// The snapshot at an address, or the snapshots of a range. Without it, or with an empty one, the working state, or
+    /// else the newest snapshot.
     #[must_use]
     pub fn at(mut self, time: impl Into<String>) -> Self {
-        self.time = time.into();
+        self.time = Some(time.into());
         self.all = false;
         self
     }
@@ -65,15 +65,15 @@ impl Part {
     /// The time; empty for the working state, or else the newest snapshot.
     #[must_use]
     pub fn time(&self) -> &str {
-        &self.time
+        self.time.as_deref().unwrap_or_default()
     }
 
     /// The same, of all committed snapshots if there is no time.
     #[must_use]
     pub(super) fn or_history(&self) -> Self {
-        match self.time.trim() {
-            "" => self.clone().at("@history"),
-            _ => self.clone(),
+        match self.time {
+            None => self.clone().at("@history"),
+            Some(_) => self.clone(),
         }
     }
 
@@ -92,7 +92,7 @@ impl Part {
         history: &Arc<History>,
     ) -> Result<Vec<(At, Arc<Snapshot>)>, Error> {
         if !self.all {
-            return engine.snapshots(history, &self.time);
+            return engine.snapshots(history, self.time());
         }
         let mut found = if history.committed().is_empty() {
             Vec::new()

@@ -6,11 +6,11 @@ use super::prefix::{Difference, PrefixStep, by_cycle};
 use super::report::{Report, ReportOptions};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
-use crate::history::Session;
+use crate::history::{At, Session};
 use crate::index::Snapshot;
 use crate::json::JsonValue;
 use crate::support::cancel::ensure;
-use crate::support::diag::Error;
+use crate::support::diag::{Code, Error};
 use crate::support::table::{Paint, TableCell, TextTable, Tint};
 use crate::support::text::{amount, clean, printable};
 use crate::tree::timestamp::nanos_of_rfc3339;
@@ -141,6 +141,11 @@ impl Report for StepReport {
         let log = engine.log(session, options.part.selector.as_deref().unwrap_or(".cb"))?;
         let mut counts = options.counts(wanted.iter().map(|(_, snapshot)| snapshot));
         let (prefixes, no_prefixes) = by_cycle(&history, options.provider, None, &mut counts);
+        if let [(At::Working, _)] = wanted[..] {
+            let message = "the working state is not a step: nothing was committed of it";
+            let error = Error::whole(Code::SnapshotNotFound, "working", message);
+            return Err(error.with_help("`@t0` is the newest step"));
+        }
         let wanted: BTreeSet<i64> = wanted
             .iter()
             .map(|(_, snapshot)| snapshot.cycle())

@@ -230,7 +230,8 @@ fn report<R: Report>(
     }
     let time = arguments.text("at").or_else(|| arguments.text("over"));
     let part = match time.map(|time| (time, sessions::place(time))) {
-        None | Some((_, Ok(At::Working))) => default,
+        None => default,
+        Some((_, Ok(At::Working))) => Part::default().at(""),
         Some((time, Ok(At::Committed(_)))) => Part::default().at(sessions::address(time)),
         // A range, or neither, which is refused with a place in it.
         Some((time, Err(_))) => Part::default().at(time),

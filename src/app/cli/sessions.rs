@@ -755,7 +755,7 @@ impl Opened {
 impl SessionsArgs {
     /// Opens the sessions (the newest if none is named) in the order of the words and in a store of the names, and gives
     /// each to `visit`.
-    /// Those of a store are open one at a time, and only those that were chosen. Returns how many there were;
+    /// Those of a store are open some at a time, and only those that were chosen. Returns how many there were;
     /// says so if there was none.
     pub(super) fn each(&self, with: &Invocation, visit: &mut Visit<'_>) -> Result<usize> {
         let names = or_newest(&self.sessions, with.limits)?;

@@ -194,7 +194,7 @@ impl Report for PrefixReport {
         let part = options.part.or_history();
         let mut snapshots = part.snapshots(engine, &history)?;
         let before = match &snapshots[..] {
-            [(At::Committed(_), only)] => since_request_before(&history, only)?,
+            [(_, only)] => since_request_before(&history, only)?,
             _ => Vec::new(),
         };
         let alone = !before.is_empty();

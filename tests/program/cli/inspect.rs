@@ -179,6 +179,24 @@ fn prices_of_a_file() {
     );
 }
 
+/// A time that is named is not taken for none.
+#[test]
+fn the_working_state_is_not_a_step_but_the_next_request() {
+    let session = "fixtures/greenhouse.jsonl";
+    for words in [&["--at", "working"][..], &["working"], &["@working"]] {
+        let failed = fails(&[&["steps", session], words].concat(), 2, "is not a step");
+        assert!(failed.contains("`@t0` is the newest step"), "{failed}");
+        let prefix = answer(&[&["prefix", session, "--format", "text"], words].concat());
+        assert!(
+            prefix.starts_with("1 request to openai, 0 breaks"),
+            "{prefix}"
+        );
+    }
+    // A log has none, and the newest snapshot is in its place.
+    let newest = answer(&["steps", "fixtures/library.openai.json", "working", "--json"]);
+    assert_eq!(newest.lines().count(), 1, "{newest}");
+}
+
 #[test]
 fn sums_over_sessions() {
     let scratch = Scratch::new("inspect-top");
