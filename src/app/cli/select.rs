@@ -567,7 +567,9 @@ impl Answers<'_> {
         if asked == 0 {
             say(&format!("note: {}\n", none_of(address)));
         } else if self.empty.is_none() {
-            self.empty = self.why_empty(store, address, prepared);
+            // Of more than are queried together, the first one has to do.
+            let most = if asked <= MOST_ASKED { asked } else { 1 };
+            self.empty = self.why_empty(store, address, prepared, most);
         }
         Ok(())
     }
@@ -579,10 +581,11 @@ impl Answers<'_> {
         store: &Store,
         address: StoreAddress<'_>,
         prepared: &[Prepared],
+        most: usize,
     ) -> Option<String> {
         let prepared = prepared.first()?;
         let (mut first, mut failed) = (None, None);
-        for listed in store.page(address.glob(), "", MOST_ASKED).ok()? {
+        for listed in store.page(address.glob(), "", most).ok()? {
             let session = store.session(&listed.info.name).ok()?;
             let name = format!("{}#{}", without_passwords(address.store), listed.info.name);
             match prepared.select_with(&session, &self.how.options) {
