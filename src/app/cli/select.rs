@@ -413,7 +413,7 @@ struct Answers<'a> {
     said: Vec<String>,
     /// The remarks on the first answer without rows of several; they are made if all are.
     empty: Option<String>,
-    /// Such answers of the first selector.
+    /// Such answers of the only selector, or in a store of the first one.
     nothing: Vec<Selection>,
     found: usize,
     /// The sessions in which something was found, for JSON.
@@ -602,7 +602,7 @@ impl Answers<'_> {
                 }
             }
         }
-        first.or(failed.filter(|_| !self.how.with.is_json()))
+        first.or(failed)
     }
 
     fn keep(&mut self, answer: &Answer) {
