@@ -7,7 +7,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Meta;
+use super::posting::is_dense;
+use super::{Bits, Meta, Posting};
 
 /// When a row died: in the commit of this cycle, or in the working state of the cycle before.
 pub(super) type Moment = i64;
@@ -25,6 +26,10 @@ pub(super) struct DeadRows {
     rows: Box<[(u32, Moment)]>,
     /// Indexes of `rows`, by moment.
     by_moment: Box<[u32]>,
+    /// When the last of them died.
+    last: Moment,
+    /// All of them, if a bitmap is small: most snapshots see all.
+    all: Option<Posting>,
 }
 
 /// The dead rows of a piece, as its snapshot sees them.
@@ -36,15 +41,37 @@ pub(super) struct SeenDead {
 }
 
 impl DeadRows {
-    /// These rows, which ascend; `None` if there are none.
-    pub(super) fn new(rows: Vec<(u32, Moment)>) -> Option<Arc<Self>> {
-        if rows.is_empty() {
-            return None;
-        }
+    /// These rows, which ascend, of a segment of `len` rows; `None` if there are none.
+    pub(super) fn new(rows: Vec<(u32, Moment)>, len: u32) -> Option<Arc<Self>> {
         let mut by_moment: Box<[u32]> = (0..rows.len() as u32).collect();
         by_moment.sort_by_key(|&at| rows[at as usize].1);
+        let last = rows[*by_moment.last()? as usize].1;
+        let all = || Posting::from_rows(&Vec::from_iter(rows.iter().map(|(row, _)| *row)), len);
+        let all = is_dense(rows.len() as u32, len).then(all);
         let rows = rows.into();
-        Some(Arc::new(Self { rows, by_moment }))
+        Some(Arc::new(Self {
+            rows,
+            by_moment,
+            last,
+            all,
+        }))
+    }
+
+    /// All rows, if they are dead at a moment and a bitmap of them is small.
+    #[inline]
+    fn all_at(&self, at: Moment) -> Option<&Posting> {
+        self.all.as_ref().filter(|_| self.last <= at)
+    }
+
+    /// Removes those of `rows` that are dead at a moment from `out`, each increased by `shift`, a multiple of 64. Linear in the
+    /// words of `rows`, or logarithmic and linear in those that are dead at some moment.
+    pub(super) fn remove_from(&self, out: &mut Bits, rows: Range<u32>, shift: u32, at: Moment) {
+        match self.all_at(at) {
+            Some(all) => all.remove_from(out, rows, shift),
+            None => self
+                .within(rows, at)
+                .for_each(|(row, _)| out.remove(row + shift)),
+        }
     }
 
     /// Whether a row is dead at a moment. Logarithmic.
@@ -75,9 +102,18 @@ impl DeadRows {
         found.iter().copied().filter(move |(_, died)| *died <= at)
     }
 
-    /// Those of the 64 rows from `start` that are dead at a moment, a bit each. Logarithmic, and linear in those that are dead
-    /// at some moment.
+    /// Those of the 64 rows from `start` that are dead at a moment, a bit each. Constant time, or logarithmic and linear in
+    /// those that are dead at some moment.
+    #[inline]
     pub(super) fn word_from(&self, start: u32, at: Moment) -> u64 {
+        match self.all_at(at) {
+            Some(all) => all.word_from(start),
+            None => self.found_word(start, at),
+        }
+    }
+
+    #[inline(never)]
+    fn found_word(&self, start: u32, at: Moment) -> u64 {
         let mut word = 0;
         for &(row, died) in &self.rows[self.rows.partition_point(|(row, _)| *row < start)..] {
             if row - start >= 64 {

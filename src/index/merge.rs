@@ -163,7 +163,7 @@ fn join(runs: &mut Vec<UnitRun>, joined: Range<usize>, moment: Moment) -> Merge 
     }
     let output = Arc::new(builder.finish_merged(attributes));
     let units = 0..output.units().len() as u32;
-    let dead = DeadRows::new(dead);
+    let dead = DeadRows::new(dead, output.len());
     let run = UnitRun {
         dead: dead.clone(),
         ..UnitRun::new(Arc::clone(&output), units)
@@ -216,7 +216,7 @@ impl Merge {
         moved.dead.clone_from(&self.dead);
         let own = (!dead.clone().eq(moved.shared_dead(at))).then(|| dead.collect());
         if let Some(own) = own {
-            moved.dead = DeadRows::new(own);
+            moved.dead = DeadRows::new(own, self.output.len());
         }
         moved
     }

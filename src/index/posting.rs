@@ -1,8 +1,8 @@
 //! Posting lists: the rows of a segment that have one value.
 //!
-//! Short lists are roaring bitmaps. Long ones are plain words, which are then as small and much
-//! faster to walk. In a segment of at most 64 rows a list is one word, without allocation: sessions
-//! that commit often have many such segments.
+//! Long lists are plain words, which are then as small as roaring bitmaps and much faster to walk; so are those of
+//! segments of a few thousand rows, which nearly all sessions consist of. In a segment of at most 64 rows a list is
+//! one word, without allocation: sessions that commit often have many such segments.
 
 use std::ops::Range;
 
@@ -11,8 +11,25 @@ use smallvec::{SmallVec, smallvec};
 
 use super::bits::{Bits, Ones, mask};
 
-/// A list of at least one row in this many is stored as words.
-const DENSE_FROM: u64 = 24;
+/// A list of at least one row in this many is stored as words,
+const DENSE_FROM: u32 = 24;
+
+/// in a segment of at most [`MIDDLE_ROWS`] one row in this many, and in one of at most [`SMALL_ROWS`] any list. Words
+/// take at most 128 bytes there and 512 here, a roaring bitmap a hundred; a pass over them takes as long as a few rows
+/// of a roaring bitmap.
+const DENSE_FROM_IN_MIDDLE: u32 = 512;
+const SMALL_ROWS: u32 = 1_024;
+const MIDDLE_ROWS: u32 = 4_096;
+
+/// Whether a list of `count` of `rows` rows is stored as words.
+pub(super) fn is_dense(count: u32, rows: u32) -> bool {
+    let one_in = match rows {
+        0..=SMALL_ROWS => return true,
+        0..=MIDDLE_ROWS => DENSE_FROM_IN_MIDDLE,
+        _ => DENSE_FROM,
+    };
+    count.saturating_mul(one_in) >= rows
+}
 
 /// The rows of a segment that have one value.
 #[derive(Clone, Debug, Default)]
@@ -74,10 +91,8 @@ impl Posting {
             }
             _ => {}
         }
-        // A roaring container takes two bytes a row, a bitmap one bit for each row of the segment: from one row
-        // in 16 on the bitmap is smaller. It is walked several times faster, which moves the border to 24.
         let count = sorted.len() as u32;
-        if u64::from(count) * DENSE_FROM >= u64::from(rows) {
+        if is_dense(count, rows) {
             let mut words = vec![0; rows.div_ceil(64) as usize];
             for &row in sorted {
                 words[(row / 64) as usize] |= 1 << (row % 64);
@@ -99,7 +114,7 @@ impl Posting {
             });
         }
         let count = words.iter().map(|word| word.count_ones()).sum();
-        if count > 1 && u64::from(count) * DENSE_FROM >= u64::from(rows) {
+        if count > 1 && is_dense(count, rows) {
             return Self(Repr::dense(words, count));
         }
         let ones = |(word, start): (&u64, u32)| Ones(*word).map(move |bit| start + bit);

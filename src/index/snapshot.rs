@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::dead::{DeadRows, Moment, SeenDead, moment};
-use super::{Segment, Unit, UnitKind, mask};
+use super::{Bits, Segment, Unit, UnitKind, mask};
 use crate::tree::{Meta, NONE, NodeClass};
 
 /// A run of units that becomes a [`SnapshotPiece`].
@@ -67,7 +67,7 @@ impl UnitRun {
             let mut rows: Vec<(u32, Moment)> = self.shared_dead(at).collect();
             rows.extend(self.died.drain(..).map(|row| (row, at)));
             rows.sort_unstable();
-            self.dead = DeadRows::new(rows);
+            self.dead = DeadRows::new(rows, self.segment.len());
         } else if self.shared_dead(at).next().is_none() {
             self.dead = None;
         }
@@ -138,12 +138,6 @@ impl SnapshotPiece {
         self.dead.is_none() && self.rows == (0..self.segment.len())
     }
 
-    /// Whether some rows may be dead.
-    #[inline]
-    pub fn has_dead(&self) -> bool {
-        self.dead.is_some()
-    }
-
     /// Whether a row of the segment was removed since the segment was built.
     #[inline]
     pub fn is_dead(&self, local: u32) -> bool {
@@ -164,6 +158,14 @@ impl SnapshotPiece {
     pub(crate) fn dead_word(&self, start: u32) -> u64 {
         let dead = self.dead.as_ref();
         dead.map_or(0, |dead| dead.rows.word_from(start, dead.at))
+    }
+
+    /// Removes the dead ones among some rows of the segment from a set of rows of the snapshot.
+    #[inline]
+    pub(crate) fn remove_dead(&self, rows: Range<u32>, out: &mut Bits) {
+        if let Some(dead) = &self.dead {
+            dead.rows.remove_from(out, rows, self.shift(), dead.at);
+        }
     }
 
     /// A run of some of the units, in a snapshot of another moment: it lacks the same rows.

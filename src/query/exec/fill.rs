@@ -104,9 +104,7 @@ pub(super) fn fill_cores(
     for piece in input.snapshot.pieces_in(window.clone()) {
         add_cores(tests, cores, piece, out, input);
         let within = |row: u32| row.clamp(piece.start(), piece.end()) - piece.shift();
-        for row in piece.dead_rows(within(window.start)..within(window.end)) {
-            out.remove(row + piece.shift());
-        }
+        piece.remove_dead(within(window.start)..within(window.end), out);
     }
 }
 
@@ -252,9 +250,7 @@ impl<'a> PieceTests<'a> {
             self.fill_words(out, input, counters);
         }
         // Removed rows are still in the lists of their segment.
-        for row in piece.dead_rows(start..end) {
-            out.remove(row + shift);
-        }
+        piece.remove_dead(start..end, out);
     }
 
     /// Adds the rows that satisfy every test where no list has few, removed ones too.
@@ -326,25 +322,8 @@ impl<'a> PieceTests<'a> {
             rows = only..only + 1;
         }
         let shift = self.piece.shift();
-        // Finding the first dead row of a range costs more than a word, so they are read along with the words.
-        let mut removed = self.piece.dead_rows(rows.clone());
-        let mut next_removed = move || {
-            if backward {
-                removed.next_back()
-            } else {
-                removed.next()
-            }
-        };
-        let mut dead = next_removed();
-        let mut word_at = |index: u32, mut word: u64| {
-            while let Some(row) = dead
-                && (row / 64 == index || (row / 64 < index) != backward)
-            {
-                if row / 64 == index {
-                    word &= !(1 << (row % 64));
-                }
-                dead = next_removed();
-            }
+        let mut word_at = |index: u32, word: u64| {
+            let word = word & !self.piece.dead_word(index * 64);
             let word = self.narrow(index, word, input, counters);
             word == 0 || visit(index * 64 + shift, word)
         };

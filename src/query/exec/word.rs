@@ -6,7 +6,6 @@
 //! units of one piece, in which a separable chain finds what it finds there in a whole run. Results are those of
 //! [`super::chain`].
 
-use std::iter::Peekable;
 use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
@@ -181,9 +180,6 @@ fn each_window<'a>(
     for piece in input.snapshot.pieces_in(rows.clone()) {
         let (segment, shift) = (piece.segment(), piece.shift());
         let (start, end) = (rows.start.max(piece.start()), rows.end.min(piece.end()));
-        // Finding the first dead row of a range costs more than a window, so it is done once.
-        let dead = piece.has_dead();
-        let mut dead = dead.then(|| piece.dead_rows(start - shift..end - shift).peekable());
         let mut first = start;
         while first < end {
             let mut next = end;
@@ -192,12 +188,7 @@ fn each_window<'a>(
                 let unit = segment.unit_of(first + WORD_ROWS - shift);
                 next = segment.units()[unit as usize].start + shift;
             }
-            let mut window = WordWindow::new(piece, first..next, sealed, input);
-            let next_dead = |dead: &mut Peekable<_>| dead.next_if(|row| row + shift < next);
-            while let Some(row) = dead.as_mut().and_then(next_dead) {
-                window.remove(row);
-            }
-            visit(window);
+            visit(WordWindow::living(piece, first..next, sealed, input));
             first = next;
         }
     }
@@ -376,12 +367,6 @@ impl<'a> WordWindow<'a> {
             has_others: scope.is_some_and(|scope| scope.ranges().len() > 1),
             ..Self::living(piece, window, depths.0 > 0, input)
         }))
-    }
-
-    /// Removes a row of the segment.
-    #[inline]
-    fn remove(&mut self, row: u32) {
-        self.all &= !(1 << (row - self.start));
     }
 
     /// Runs a chain that [one word](BoundChain::in_word) can run.

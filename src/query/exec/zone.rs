@@ -178,9 +178,7 @@ pub(super) fn signs(zone: Zone, window: &Range<u32>, input: RunInput<'_>) -> Bit
         let rows = start - piece.shift()..end - piece.shift();
         let posting = piece.segment().of_sign(zone as usize);
         posting.or_into(&mut out, rows.clone(), piece.shift());
-        for row in piece.dead_rows(rows) {
-            out.remove(row + piece.shift());
-        }
+        piece.remove_dead(rows, &mut out);
     }
     out.retain_range(window.clone());
     out
