@@ -149,10 +149,10 @@ pub(super) fn descendants(
     let snapshot = input.snapshot;
     let has_cores = has_cores(window, input);
     // As in `narrow_by_level`: the descendants of a whole level are all rows that are neither on it
-    // nor above it.
+    // nor above it. What is left of deeper levels is among them.
     if !has_cores
-        && let Some(level) = level
         && is_long(left.words().len())
+        && let Some(level) = level.or_else(|| top_level(left, window, input))
         && holds_level(left, level, window, input)
     {
         let mut above = left.cleared();
@@ -190,6 +190,18 @@ pub(super) fn descendants(
             row = left.next(end.max(at + 1));
         }
     }
+}
+
+/// The level of the rows that are nearest to the root; `None` if it has no posting list.
+fn top_level(left: &Bits, window: &Range<u32>, input: RunInput<'_>) -> Option<u32> {
+    let pieces = input.snapshot.pieces_in(window.clone()).iter();
+    let deepest = pieces.map(|piece| piece.segment().levels_indexed()).max()?;
+    (0..deepest).find(|&level| {
+        let mut own = left.cleared();
+        fill_level(level, &mut own, window, input);
+        own.and(left);
+        !own.is_empty()
+    })
 }
 
 /// Adds the descendants of many rows to `out`: marks where subtrees begin and end, then fills the
