@@ -120,6 +120,14 @@ impl<'a> AttributeRows<'a> {
     }
 }
 
+/// Whether there are values, all of them texts.
+fn are_texts(values: &[ValueRows<'_>]) -> bool {
+    // Sorted, values of one type are next to each other.
+    let ends = [values.first(), values.last()];
+    let mut ends = ends.into_iter();
+    ends.all(|end| end.is_some_and(|value| value.value.is_text()))
+}
+
 #[derive(Default)]
 pub(super) struct Collector<'a> {
     found: BTreeMap<&'a str, AttributeRows<'a>>,
@@ -221,6 +229,7 @@ impl<'a> Collector<'a> {
                 name: found.name.map(|name| name.in_records(places)),
                 rows: posting(&found.all),
                 end: values.len() as u32,
+                only_texts: are_texts(&found.values),
             }
         });
         let fields = fields.collect();

@@ -26,6 +26,9 @@ thread_local! {
     static SPARE: Cell<Option<Box<SegmentBuilder>>> = const { Cell::new(None) };
 }
 
+/// A segment has lists for at most this many priorities.
+const PRIORITIES: usize = 8;
+
 /// No memory is kept that has room for more than this many rows.
 const SPARE_ROWS: usize = 4_096;
 
@@ -492,19 +495,13 @@ impl SegmentBuilder {
             .texts
             .each_mut()
             .map(|text| DictColumn::new(&text.codes, text.dictionary.taken()));
-        let ends = self.units.iter().skip(1).map(|unit| unit.start);
-        let units = self
-            .units
-            .iter()
-            .zip(ends.chain([self.parent.len() as u32]));
-        let longest_unit = units.map(|(unit, end)| end - unit.start).max();
         Segment {
             content_sizes: OnceLock::new(),
             calls: OnceLock::new(),
             // Before the columns are taken.
             core_members: self.has_core_members(),
             has_sub_types: has_sub_types(&texts[header::NODE_TYPE]),
-            longest_unit: longest_unit.unwrap_or(0),
+            longest_unit: self.longest_unit(),
             directory,
             inner,
             has_ttl,
@@ -513,6 +510,7 @@ impl SegmentBuilder {
             classes: std::array::from_fn(|_| classes.next().unwrap_or_default()),
             signs: std::array::from_fn(|_| signs.next().unwrap_or_default()),
             levels: exactly(levels),
+            of_priority: self.by_priority(),
             level: IntColumn::new(&self.level),
             texts,
             types_implied,
@@ -529,6 +527,38 @@ impl SegmentBuilder {
             has_loose: self.units.iter().any(|unit| unit.kind == UnitKind::Loose),
             units: boxed(&mut self.units),
         }
+    }
+
+    fn longest_unit(&self) -> u32 {
+        let ends = self.units.iter().skip(1).map(|unit| unit.start);
+        let units = self.units.iter().zip(ends.chain([self.len()]));
+        let lengths = units.map(|(unit, end)| end - unit.start);
+        lengths.max().unwrap_or(0)
+    }
+
+    /// See [`Segment::by_priority`].
+    fn by_priority(&self) -> Box<[(i64, Posting)]> {
+        let priorities = &self.numbers[header::PRIORITY];
+        let mut known: SmallVec<[i64; PRIORITIES]> = SmallVec::new();
+        for priority in priorities.iter().filter(|priority| **priority != 0) {
+            if let Err(at) = known.binary_search(priority) {
+                if known.len() == PRIORITIES {
+                    return Box::default();
+                }
+                known.insert(at, *priority);
+            }
+        }
+        // Where all rows have one priority, the column says so.
+        if known.is_empty() || priorities.iter().all(|priority| *priority == known[0]) {
+            return Box::default();
+        }
+        let codes = self.class.iter().zip(priorities);
+        let codes = codes.map(|(class, priority)| match known.binary_search(priority) {
+            Ok(code) if *class != CORE => code as u32,
+            _ => NONE,
+        });
+        let lists = Posting::of_codes(codes, self.len(), known.len());
+        known.iter().copied().zip(lists).collect()
     }
 
     fn has_core_members(&self) -> bool {

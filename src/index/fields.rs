@@ -29,6 +29,8 @@ pub(super) struct FieldPostings {
     pub(super) rows: Posting,
     /// The end of its values among those of all fields. It has none if they are many or long.
     pub(super) end: u32,
+    /// Whether it has values, all of them texts.
+    pub(super) only_texts: bool,
 }
 
 /// A value of a custom attribute.
@@ -44,6 +46,7 @@ pub(super) struct ValuePosting {
 pub struct Attribute<'a> {
     rows: &'a Posting,
     values: &'a [ValuePosting],
+    only_texts: bool,
     records: &'a NodeRecords,
 }
 
@@ -60,18 +63,18 @@ impl<'a> Attribute<'a> {
 
     /// Whether there are lists by value, all of texts.
     pub fn has_only_texts(self) -> bool {
-        // Sorted, values of one type are next to each other.
-        let ends = [self.values.first(), self.values.last()];
-        let is_text = |value: &ValuePosting| self.stored(value).is_text();
-        ends.into_iter().all(|end| end.is_some_and(is_text))
+        self.only_texts
     }
 
-    /// The rows of a text, if it has a list. Logarithmic in the values.
+    /// The rows of a text, if it has a list; all values are texts. Logarithmic in the values.
     pub fn rows_of(self, text: &str) -> Option<&'a Posting> {
-        let wanted = JsonValue::Text(text);
+        debug_assert!(self.only_texts);
+        // A text is stored after a quote.
+        let stored = |value: &ValuePosting| self.records.bytes(value.place).get(1..);
+        let wanted = Some(text.as_bytes());
         let found = self
             .values
-            .binary_search_by(|value| self.stored(value).cmp(&wanted));
+            .binary_search_by(|value| stored(value).cmp(&wanted));
         found.ok().map(|at| &self.values[at].rows)
     }
 
@@ -95,11 +98,12 @@ impl AttributePostings {
     ) -> Option<Attribute<'a>> {
         let found = self
             .fields
-            .binary_search_by(|field| field.name(records).cmp(name));
+            .binary_search_by(|field| field.name_bytes(records).cmp(name.as_bytes()));
         let at = found.ok()?;
         Some(Attribute {
             rows: &self.fields[at].rows,
             values: self.values_of(at),
+            only_texts: self.fields[at].only_texts,
             records,
         })
     }
@@ -126,5 +130,11 @@ impl AttributePostings {
 impl FieldPostings {
     pub(super) fn name<'a>(&self, records: &'a NodeRecords) -> &'a str {
         self.name.map_or(CADENCE.name, |place| records.get(place))
+    }
+
+    #[inline]
+    fn name_bytes<'a>(&self, records: &'a NodeRecords) -> &'a [u8] {
+        let known = CADENCE.name.as_bytes();
+        self.name.map_or(known, |place| records.bytes(place))
     }
 }

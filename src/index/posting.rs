@@ -23,12 +23,12 @@ const MIDDLE_ROWS: u32 = 4_096;
 
 /// Whether a list of `count` of `rows` rows is stored as words.
 pub(super) fn is_dense(count: u32, rows: u32) -> bool {
-    let one_in = match rows {
-        0..=SMALL_ROWS => return true,
-        0..=MIDDLE_ROWS => DENSE_FROM_IN_MIDDLE,
-        _ => DENSE_FROM,
+    let one_in = if rows <= MIDDLE_ROWS {
+        DENSE_FROM_IN_MIDDLE
+    } else {
+        DENSE_FROM
     };
-    count.saturating_mul(one_in) >= rows
+    rows <= SMALL_ROWS || count.saturating_mul(one_in) >= rows
 }
 
 /// The rows of a segment that have one value.

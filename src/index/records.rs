@@ -56,9 +56,21 @@ impl Chunk {
 
     /// The bytes of a place inside it.
     #[inline]
-    fn get(&self, (start, end): (u32, u32)) -> &str {
+    fn get(&self, place: (u32, u32)) -> &str {
+        self.memory.get(self.range(place)).unwrap_or_default()
+    }
+
+    /// As [`Chunk::get`], without a look at the ends, which costs as much as reading a short text.
+    #[inline]
+    fn get_bytes(&self, place: (u32, u32)) -> &[u8] {
+        let memory = self.memory.as_bytes();
+        memory.get(self.range(place)).unwrap_or_default()
+    }
+
+    #[inline]
+    fn range(&self, (start, end): (u32, u32)) -> Range<usize> {
         let at = |place: u32| (place - self.start + self.from) as usize;
-        self.memory.get(at(start)..at(end)).unwrap_or_default()
+        at(start)..at(end)
     }
 }
 
@@ -78,6 +90,30 @@ impl NodeRecords {
             [only] => only.get(place),
             chunks => find(chunks, place).map_or("", |chunk| chunk.get(place)),
         }
+    }
+
+    /// The bytes of the text at a place.
+    #[inline]
+    pub(super) fn bytes(&self, place: (u32, u32)) -> &[u8] {
+        match &*self.chunks {
+            [only] => only.get_bytes(place),
+            chunks => find(chunks, place).map_or(&[], |chunk| chunk.get_bytes(place)),
+        }
+    }
+
+    /// The bytes of the texts at several places: faster than one by one where neighbours are in one chunk.
+    #[inline]
+    pub(super) fn all_bytes(
+        &self,
+        places: impl Iterator<Item = (u32, u32)>,
+    ) -> impl Iterator<Item = &[u8]> {
+        let mut chunk = self.chunks.first();
+        places.map(move |place| {
+            if !chunk.is_some_and(|chunk| chunk.start <= place.0 && place.1 <= chunk.end()) {
+                chunk = find(&self.chunks, place);
+            }
+            chunk.map_or(&[][..], |chunk| chunk.get_bytes(place))
+        })
     }
 
     pub(super) fn len(&self) -> usize {

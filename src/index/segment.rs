@@ -6,12 +6,12 @@
 //! | question | methods |
 //! |---|---|
 //! | shape | [`Segment::len`], [`Segment::end_of`], [`Segment::ends`], [`Segment::unit_of`], [`Segment::unit_rows`], [`Segment::units`] |
-//! | posting lists | [`Segment::of_class`], [`Segment::cores`], [`Segment::at_level`], [`Segment::levels_indexed`], [`Segment::of_sign`], [`Segment::with_children`], [`Segment::with_ttl`], [`Segment::with_stored_ttl`], [`Segment::of_tag`], [`Segment::custom_attribute`] |
+//! | posting lists | [`Segment::of_class`], [`Segment::cores`], [`Segment::at_level`], [`Segment::levels_indexed`], [`Segment::by_priority`], [`Segment::of_sign`], [`Segment::with_children`], [`Segment::with_ttl`], [`Segment::with_stored_ttl`], [`Segment::of_tag`], [`Segment::custom_attribute`] |
 //! | text columns | [`Segment::types`], [`Segment::roles`], [`Segment::kinds`], [`Segment::keys`] |
 //! | integer columns | [`Segment::offsets`], [`Segment::ttls`], [`Segment::priorities`], [`Segment::cycles`], [`Segment::creation_times`], [`Segment::creation_indexes`], [`Segment::levels`], [`Segment::content_sizes`] |
 //! | calls and results | [`Segment::calls`] |
 //! | one row | [`Segment::id`], [`Segment::class`], [`Segment::is_core`], [`Segment::ttl`], [`Segment::present`], [`Segment::record`], [`Segment::content`] |
-//! | 64 rows | [`Segment::class_codes`], [`Segment::present_word`] |
+//! | 64 rows | [`Segment::class_codes`], [`Segment::present_word`], [`Segment::contents`] |
 //! | lookup | [`Segment::find`] |
 //! | exceptions | [`Segment::has_loose_units`], [`Segment::has_core_members`], [`Segment::has_irregular_cores`] |
 
@@ -101,6 +101,8 @@ pub struct Segment {
     /// Offsets below, at and above 0.
     pub(super) signs: [Posting; 3],
     pub(super) levels: Box<[Posting]>,
+    /// By priority, ascending, without 0; none if all rows have one priority, or some of them many.
+    pub(super) of_priority: Box<[(i64, Posting)]>,
     pub(super) inner: Posting,
     pub(super) has_ttl: Posting,
     pub(super) ttl_stored: Posting,
@@ -244,6 +246,12 @@ impl Segment {
         self.levels.len() as u32
     }
 
+    /// The rows of each priority other than 0, ascending by priority; empty where there are no such lists.
+    #[inline]
+    pub fn by_priority(&self) -> &[(i64, Posting)] {
+        &self.of_priority
+    }
+
     /// The rows whose offset is below (0), at (1) or above (2) zero.
     #[inline]
     pub fn of_sign(&self, sign: usize) -> &Posting {
@@ -374,6 +382,13 @@ impl Segment {
         (!content.is_empty()).then(|| JsonValue::stored(content))
     }
 
+    /// The contents of some rows, as [`JsonValue::stored`] reads them; empty where there is none.
+    #[inline]
+    pub(crate) fn contents(&self, rows: impl Iterator<Item = u32>) -> impl Iterator<Item = &[u8]> {
+        let places = rows.map(|row| self.payload_at[row as usize].content);
+        self.payload.all_bytes(places)
+    }
+
     /// The bytes of the text of each content (LANGUAGE §5), 0 for what has none. The first call reads all contents.
     pub(crate) fn content_sizes(&self) -> &IntColumn {
         self.content_sizes.get_or_init(|| {
@@ -436,6 +451,7 @@ impl Segment {
             .iter()
             .chain(&self.signs)
             .chain(&self.levels)
+            .chain(self.of_priority.iter().map(|(_, rows)| rows))
             .chain(single)
             .map(|posting| posting.heap_bytes() + size_of::<Posting>())
             .sum();

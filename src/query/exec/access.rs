@@ -161,9 +161,7 @@ impl<'a> TestAccess<'a> {
                 Some(sign) => Self::Posting(segment.of_sign(sign)),
                 None => Self::of_column(segment.offsets(), set, None),
             },
-            (Attr::Priority, Compare::Number(set)) => {
-                Self::of_column(segment.priorities(), set, None)
-            }
+            (Attr::Priority, Compare::Number(set)) => Self::of_priorities(set, segment),
             (Attr::CreatedAtNs, Compare::Number(set)) => {
                 Self::of_column(segment.creation_times(), set, None)
             }
@@ -216,6 +214,23 @@ impl<'a> TestAccess<'a> {
                 counting: (null || fills_words(segment.with_ttl().len() as usize, 1))
                     .then(|| counting_down(set, cycle)),
             },
+        }
+    }
+
+    /// Most rows have priority 0, and the others few different ones: these have lists.
+    fn of_priorities(set: &'a NumberSet, segment: &'a Segment) -> Self {
+        let lists = segment.by_priority();
+        if lists.is_empty() {
+            return Self::of_column(segment.priorities(), set, None);
+        }
+        let zero = set.ranges.contains(0);
+        let chosen = lists.iter();
+        let chosen = chosen.filter(|(priority, _)| set.ranges.contains(*priority) != zero);
+        let chosen = chosen.map(|(_, rows)| rows).collect();
+        if zero {
+            Self::Except(chosen)
+        } else {
+            Self::union(chosen)
         }
     }
 

@@ -155,15 +155,14 @@ pub(super) fn descendants(
         && let Some(level) = level.or_else(|| top_level(left, window, input))
         && holds_level(left, level, window, input)
     {
-        let mut above = left.cleared();
-        for level in 0..=level {
-            fill_level(level, &mut above, window, input);
+        let mut below = left.cleared();
+        below.insert_range(window.clone());
+        for piece in snapshot.pieces_in(window.clone()) {
+            for above in (0..=level).filter_map(|level| piece.segment().at_level(level)) {
+                above.remove_from(&mut below, piece.rows(), piece.shift());
+            }
         }
-        let mut all = left.cleared();
-        all.insert_range(window.clone());
-        all.and_not(&above);
-        out.or(&all);
-        return;
+        return out.or(&below);
     }
     // Many subtrees are marked in one pass over the words, few are walked.
     if !has_cores && marks_subtrees(left.count(), left.words().len()) {

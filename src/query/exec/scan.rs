@@ -2,11 +2,13 @@
 
 use super::access::{TestAccess, node_class, of_one_value};
 use super::cost::{compares_words, fills_words};
+use super::eval::content_holds;
 use super::stats::RunInput;
 use super::trace::Counters;
-use crate::index::{Bits, IntColumn, Ones, Posting, SnapshotPiece};
-use crate::query::ir::TypeTest;
-use crate::query::plan::BoundTest;
+use crate::index::{Bits, IntColumn, Ones, Posting, Segment, SnapshotPiece};
+use crate::query::ir::{Pattern, TypeTest};
+use crate::query::plan::{BoundTest, ValueTest};
+use crate::support::cancel::ensure;
 
 impl TestAccess<'_> {
     /// The rows `start + bit` of the bits of `word`, none an implicit core, that satisfy the test.
@@ -78,6 +80,10 @@ impl TestAccess<'_> {
                 numbers.add(u64::from(word.count_ones()));
                 access.word(piece, start, word, input, counters)
             }
+            Self::Content(test) if let Some(pattern) = test.pattern() => {
+                counters.probes += u64::from(word.count_ones());
+                search(test, pattern, segment, start, word)
+            }
             _ => Ones(word)
                 .filter(|bit| self.holds(piece, start + bit, input, counters))
                 .fold(0, |kept, bit| kept | 1 << bit),
@@ -99,6 +105,20 @@ impl TestAccess<'_> {
         }
         Some(out)
     }
+}
+
+/// Those of the rows `start + bit` for the bits of `word` whose content a pattern, that of a test, is found in.
+fn search(test: &ValueTest, pattern: &Pattern, segment: &Segment, start: u32, word: u64) -> u64 {
+    let contents = segment.contents(Ones(word).map(|bit| start + bit));
+    Ones(word).zip(contents).fold(0, |kept, (bit, content)| {
+        ensure();
+        let holds = match content {
+            // A text is stored after a quote.
+            [b'"', text @ ..] => pattern.is_in(text),
+            _ => content_holds(test, segment.content(start + bit)),
+        };
+        kept | u64::from(holds) << bit
+    })
 }
 
 /// The rows `start + bit` of the bits of `word`, none an implicit core, that satisfy a test in a piece. Depth tests are left

@@ -39,13 +39,19 @@ enum Matcher {
 
 impl Pattern {
     pub fn is_match(&self, text: &str) -> bool {
+        self.is_in(text.as_bytes())
+    }
+
+    /// As [`Pattern::is_match`], of the bytes of a text.
+    #[inline]
+    pub(crate) fn is_in(&self, text: &[u8]) -> bool {
         match &self.0 {
-            Matcher::Literal(finder) => finder.find(text.as_bytes()).is_some(),
+            Matcher::Literal(finder) => finder.find(text).is_some(),
             Matcher::Regex(regex) => regex.is_match(text),
             Matcher::Counted(counted) => {
                 let (pattern, bytes) = &**counted;
                 bytes.fetch_add(text.len() as u64, Ordering::Relaxed);
-                pattern.is_match(text)
+                pattern.is_in(text)
             }
         }
     }
