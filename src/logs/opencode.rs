@@ -210,10 +210,11 @@ pub(crate) fn is_storage(folder: &Path) -> bool {
 /// A database of opencode; `None` if the file is something else.
 #[cfg(feature = "cli")]
 pub(super) fn open(path: &Path) -> io::Result<Option<Connection>> {
-    let mut head = [0; 16];
+    let mut head = [0; 72];
     if !path.is_file()
         || File::open(path)?.read_exact(&mut head).is_err()
         || !sqlite::is_database(&head)
+        || sqlite::names_program(&head)
     {
         return Ok(None);
     }

@@ -11,6 +11,13 @@ pub(super) fn is_database(bytes: &[u8]) -> bool {
     bytes.starts_with(b"SQLite format 3\0")
 }
 
+/// Whether the first bytes of a database say which program's it is (`pragma application_id`), as those of a store do. Those of
+/// agents do not, so it is not opened to find out whether it is one.
+#[cfg(feature = "cli")]
+pub(super) fn names_program(bytes: &[u8]) -> bool {
+    bytes.get(68..72).is_some_and(|id| id != [0; 4])
+}
+
 /// The database of a file without what is beside it.
 #[cfg(feature = "store")]
 pub(super) fn of_bytes(bytes: &[u8]) -> Result<Connection> {

@@ -95,19 +95,22 @@ fn end(failure: Failure, report: impl FnOnce(&Failure) + Send + 'static) -> ! {
     std::process::exit(code);
 }
 
-/// Whether the parent process has it ignore a signal, as `nohup` does. Known on Linux only.
+/// The signals that the parent process has it ignore, as `nohup` does: a bit each, from 1. Known on Linux only.
 #[cfg(unix)]
-fn is_ignored(signal: i32) -> bool {
+fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+    mask.unwrap_or(0)
 }
 
 #[cfg(unix)]
 fn wait_for_signals(cancel: Cancel) {
     // Without them, signals do what they do to any program.
-    let wanted = WANTED.iter().filter(|signal| !is_ignored(**signal));
+    let ignored = ignored();
+    let wanted = WANTED
+        .iter()
+        .filter(|signal| ignored >> (*signal - 1) & 1 == 0);
     let Ok(mut signals) = signal_hook::iterator::Signals::new(wanted) else {
         return;
     };

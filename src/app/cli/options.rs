@@ -140,9 +140,13 @@ pub(super) struct EditionArgs {
 
 impl EditionArgs {
     pub(super) fn engine(self) -> Engine {
-        Engine::builder().edition(self.edition).build()
+        let engine = Engine::builder().edition(self.edition);
+        engine.cached_texts(SELECTORS).build()
     }
 }
+
+/// A command names a few selectors; room for thousands takes longer to make than a small answer.
+const SELECTORS: usize = 64;
 
 /// The form of requests.
 #[derive(Args, Clone, Copy, Debug)]

@@ -178,6 +178,10 @@ static PASSWORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(PASSWORDS
 
 /// A text in which the URLs of stores have no passwords, for messages and labels.
 pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
+    // Compiling the pattern takes longer than a small answer; each match has one of these.
+    if !text.contains(['@', '=']) {
+        return Cow::Borrowed(text);
+    }
     let Some(pattern) = &*PASSWORD else {
         return Cow::Borrowed("");
     };
