@@ -228,12 +228,20 @@ impl Posting {
     }
 
     /// One bit for each row of the list in `start..start + 64`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn word_from(&self, start: u32) -> u64 {
         match &self.0 {
             Repr::Empty => 0,
             Repr::One(row) => 1_u64.checked_shl(row.wrapping_sub(start)).unwrap_or(0),
             Repr::Word(word) => word.checked_shr(start).unwrap_or(0),
+            Repr::Sparse(_) | Repr::Dense(_) => self.large_word_from(start),
+        }
+    }
+
+    /// [`Posting::word_from`] of a list that is not a word.
+    fn large_word_from(&self, start: u32) -> u64 {
+        match &self.0 {
+            Repr::Empty | Repr::One(_) | Repr::Word(_) => 0,
             Repr::Sparse(set) => set
                 .range(start..=start.saturating_add(63))
                 .fold(0, |word, row| word | 1 << (row - start)),

@@ -11,7 +11,7 @@
 //! | integer columns | [`Segment::offsets`], [`Segment::ttls`], [`Segment::priorities`], [`Segment::cycles`], [`Segment::creation_times`], [`Segment::creation_indexes`], [`Segment::levels`], [`Segment::content_sizes`] |
 //! | calls and results | [`Segment::calls`] |
 //! | one row | [`Segment::id`], [`Segment::class`], [`Segment::is_core`], [`Segment::ttl`], [`Segment::present`], [`Segment::record`], [`Segment::content`] |
-//! | 64 rows | [`Segment::class_codes`], [`Segment::present_word`], [`Segment::contents`] |
+//! | 64 rows | [`Segment::present_word`], [`Segment::contents`] |
 //! | lookup | [`Segment::find`] |
 //! | exceptions | [`Segment::has_loose_units`], [`Segment::has_core_members`], [`Segment::has_irregular_cores`] |
 
@@ -328,12 +328,6 @@ impl Segment {
         let code = self.types().code(row)?;
         let implied = self.types_implied.contains(&code);
         self.types().value(code).filter(|_| !implied)
-    }
-
-    /// The class codes of some rows: `NodeClass as u8`, and one more for implicit cores.
-    #[inline]
-    pub fn class_codes(&self, rows: Range<u32>) -> &[u8] {
-        &self.class[rows.start as usize..rows.end as usize]
     }
 
     #[inline]

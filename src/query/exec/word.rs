@@ -17,7 +17,7 @@ use super::scan::test_word;
 use super::stats::RunInput;
 use super::trace::Trace;
 use super::window::{at_depths, intervals, unit_of};
-use crate::index::{Bits, FewRows, LEVEL_POSTINGS, Ones, Posting, SnapshotPiece, UnitKind, mask};
+use crate::index::{Bits, LEVEL_POSTINGS, Ones, Posting, SnapshotPiece, UnitKind, mask};
 use crate::query::ir::{Axis, DepthSet, TypeTest};
 use crate::query::plan::{Bound, BoundChain, BoundPick, BoundStep, BoundTest, RootOrSeq};
 use crate::tree::NodeClass;
@@ -529,18 +529,9 @@ impl<'a> WordWindow<'a> {
         })
     }
 
+    #[inline]
     fn of_class(&self, class: NodeClass) -> u64 {
-        let segment = self.piece.segment();
-        let posting = segment.of_class(class);
-        if !matches!(posting.as_rows(), FewRows::Few(_)) {
-            return self.of_posting(posting);
-        }
-        // For a rare class the column is faster than a set.
-        let rows = self.start..self.start + self.len;
-        let classes = segment.class_codes(rows).iter().enumerate();
-        classes.fold(0, |word, (bit, &of_row)| {
-            word | u64::from(of_row == class as u8) << bit
-        })
+        self.of_posting(self.piece.segment().of_class(class))
     }
 
     #[inline]
