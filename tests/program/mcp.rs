@@ -899,7 +899,7 @@ fn unknown_arguments_of_a_tool_are_reported() {
             "pact_diff",
             json!({"session": "agent.jsonl", "a": "@t0"}),
             "E_USAGE",
-            "pact_diff needs `a` and `b`, or `other` alone",
+            "a difference needs `a` and `b`, or `other` alone",
         ),
     ] {
         let error = client.error(tool, arguments.clone());

@@ -126,7 +126,7 @@ pub(crate) fn diff(source: &impl SessionSource, arguments: &Arguments) -> Result
         [None, None, Some(other)] => return divergence(source, arguments, other),
         _ => {
             return Err(
-                Failure::usage("pact_diff needs `a` and `b`, or `other` alone").with_help(
+                Failure::usage("a difference needs `a` and `b`, or `other` alone").with_help(
                     "`a` and `b` are snapshots of the session, `other` is another session",
                 ),
             );

@@ -413,11 +413,18 @@ pub(crate) fn place(text: &str) -> Result<At> {
         ));
         failure.with_help(match meant(text) {
             Some(meant) => format!("write `{meant}`"),
+            None if is_number(address(text).trim_start_matches(['@', 'c', 't', '-'])) => {
+                format!("the number is above {}, the largest there is", i64::MAX)
+            }
             None => "@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12, \
                      `working` the working state"
                 .to_owned(),
         })
     })
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The time that `text` is in a selector once its mistake is undone.
@@ -465,6 +472,10 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(meant(typed).as_deref(), expected, "{typed}");
+        }
+        for (large, is_said) in [("9".repeat(20), true), ("9x".to_owned(), false)] {
+            let refused = place(&large).expect_err("no address").json().to_string();
+            assert_eq!(refused.contains("is above 9223372036854775807"), is_said);
         }
     }
 }

@@ -28,7 +28,10 @@ const REFUSALS: [(&str, &str); 10] = [
     ("408", "The body did not come in time."),
     ("409", "Another has written the session, or is writing it."),
     ("413", "The body is too long."),
-    ("422", "The log cannot be read."),
+    (
+        "422",
+        "The log cannot be read, or a node or message in the body is not valid.",
+    ),
     ("429", "Too many requests at once."),
     ("503", "It took too long, or the server is ending."),
 ];

@@ -322,6 +322,8 @@ impl EntryList {
 
     fn message(&mut self, raw: &str, time: Option<i64>, out: &mut Output) {
         let found = members(raw);
+        let own = || get(&found, "timestamp").and_then(super::fields::time);
+        let time = time.or_else(own);
         let role = text(&found, "role").unwrap_or_default();
         let report = &mut out.report;
         match &*role {

@@ -175,8 +175,14 @@ fn unknown(found: &[Member<'_>], kind: &str, raw: &str, report: &mut ImportRepor
         _ if is_call => Some("call"),
         _ => None,
     };
-    let part = LogPart::verbatim("message", block, raw)
+    let mut part = LogPart::verbatim("message", block, raw)
         .with_some("data_call_id", get_string(found, "call_id"));
+    if block == Some("call") {
+        // A tool of the provider has no name but that of its item: `web_search_call`.
+        let own = get_string(found, "name").map(canonical);
+        let name = own.or_else(|| kind.strip_suffix("_call").map(quoted));
+        part = part.with_some("data_call_name", name.as_deref());
+    }
     let role = text(found, "role").map(|role| role.into_owned());
     let role = role.or_else(|| match (is_output, is_call) {
         (true, _) => Some("tool".to_owned()),

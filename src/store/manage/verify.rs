@@ -177,8 +177,11 @@ fn unit_fault(
         let at = rows.iter().zip(&wanted).position(|(a, b)| a != b);
         let at = at.unwrap_or(rows.len().min(wanted.len()));
         let row = rows.get(at).or(wanted.get(at)).map_or("", |row| row);
+        // After these, the values as they are compared.
+        let mut words = row.split(' ');
+        let (table, pre) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
         return Ok(Some(format!(
-            "unit {name:?} has columns that differ from its nodes: {row}"
+            "unit {name:?} has columns that differ from its nodes: table {table}, pre {pre}"
         )));
     }
     Ok(None)

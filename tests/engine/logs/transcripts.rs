@@ -1354,3 +1354,16 @@ fn the_kin_of_pi_have_names_of_their_own() {
         assert_eq!(all[0]["meta"]["agent"], agent);
     }
 }
+
+#[test]
+fn a_message_of_pi_has_its_own_time_where_its_entry_has_none() {
+    let log = [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T09:00:00Z","cwd":"/w"}"#,
+        r#"{"type":"message","id":"b","parentId":null,"timestamp":"2026-03-02T09:00:02Z","message":{"role":"user","content":"Go."}}"#,
+        r#"{"type":"message","id":"c","parentId":"b","message":{"role":"assistant","content":[{"type":"text","text":"Done."}],"timestamp":1772442007000}}"#,
+    ];
+    let imported = import(log.join("\n").as_bytes(), &ImportOptions::default());
+    let all = documents(&holds_together(&imported.expect("a good log"))[0]);
+    let text = Value::from(all).to_string();
+    assert!(text.contains("2026-03-02T09:00:07.000000000Z"), "{text}");
+}
