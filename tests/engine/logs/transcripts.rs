@@ -1356,6 +1356,20 @@ fn the_kin_of_pi_have_names_of_their_own() {
 }
 
 #[test]
+fn a_hosted_tool_has_the_name_of_its_item() {
+    let log = [
+        r#"{"timestamp":"2026-03-02T09:00:00Z","type":"session_meta","payload":{"id":"s","timestamp":"2026-03-02T09:00:00Z","cwd":"/w","originator":"codex","cli_version":"0.1"}}"#,
+        r#"{"timestamp":"2026-03-02T09:00:01Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Go."}]}}"#,
+        r#"{"timestamp":"2026-03-02T09:00:02Z","type":"response_item","payload":{"type":"web_search_call","status":"completed"}}"#,
+        r#"{"timestamp":"2026-03-02T09:00:03Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}]}}"#,
+    ];
+    let imported = import(log.join("\n").as_bytes(), &ImportOptions::default());
+    let all = documents(&holds_together(&imported.expect("a good log"))[0]);
+    let text = Value::from(all).to_string();
+    assert!(text.contains(r#""data_call_name":"web_search""#), "{text}");
+}
+
+#[test]
 fn a_message_of_pi_has_its_own_time_where_its_entry_has_none() {
     let log = [
         r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T09:00:00Z","cwd":"/w"}"#,
