@@ -60,7 +60,7 @@ impl Chunk {
         self.memory.get(self.range(place)).unwrap_or_default()
     }
 
-    /// As [`Chunk::get`], without a look at the ends, which costs as much as reading a short text.
+    /// As [`Chunk::get`], as bytes: whether the place begins and ends between characters is not checked.
     #[inline]
     fn get_bytes(&self, place: (u32, u32)) -> &[u8] {
         let memory = self.memory.as_bytes();
