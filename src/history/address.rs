@@ -277,12 +277,15 @@ impl History {
         );
         let live = self.committed.live();
         let (mut from, mut newest) = (live.end, vec![snapshot]);
-        // Only the newest ones can refer to what was merged.
-        let older = self.committed.range(live).rev();
-        let moved = older.map_while(|older| older.moved(merges));
-        for moved in moved {
+        // Only the newest ones can refer to what was merged, but each merge may have waited for a commit, which made one that
+        // does not.
+        for (at, older) in self.committed.range(live).rev().enumerate() {
+            newest.push(match older.moved(merges) {
+                Some(moved) => Arc::new(moved),
+                None if at < merges.len() => Arc::clone(older),
+                None => break,
+            });
             from -= 1;
-            newest.push(Arc::new(moved));
         }
         newest.reverse();
         self.with(self.committed.with_newest(from, newest), Working::None)

@@ -178,6 +178,18 @@ fn join(runs: &mut Vec<UnitRun>, joined: Range<usize>, moment: Moment) -> Merge 
 }
 
 impl Merge {
+    /// Whether older snapshots need not move yet: there are few merges, into segments of so few units that one of the next
+    /// commits copies them again.
+    pub(crate) fn may_wait(merges: &[Self]) -> bool {
+        let is_short = |merge: &Self| merge.output.units().len() < BATCH;
+        merges.len() < BATCH && merges.iter().all(is_short)
+    }
+
+    fn has(&self, other: &Arc<Segment>) -> bool {
+        let mut inputs = self.inputs.iter();
+        inputs.any(|(segment, _)| Arc::ptr_eq(segment, other))
+    }
+
     /// A run to which units were added in a new segment.
     pub(super) fn of_tail(tail: UnitRun, output: &Arc<Segment>) -> Self {
         Self {
@@ -226,22 +238,25 @@ impl Merge {
 impl Snapshot {
     /// The same snapshot on the merged segments, so that the old ones can be freed; `None` if it has none of them.
     pub fn moved(&self, merges: &[Merge]) -> Option<Self> {
-        let inputs = || merges.iter().flat_map(|merge| &merge.inputs);
         let is_input = |piece: &SnapshotPiece| {
-            inputs().any(|(segment, _)| Arc::ptr_eq(segment, piece.segment()))
+            let mut merges = merges.iter();
+            merges.any(|merge| merge.has(piece.segment()))
         };
-        if !self.pieces().iter().any(is_input) {
-            return None;
-        }
+        // The pieces before the first that moves stay as they are: mostly all but the newest.
+        let first = self.pieces().iter().position(is_input)?;
+        let (kept, moving) = self.pieces().split_at(first);
         let moment = moment(self.meta());
-        let runs = self.pieces().iter();
+        let runs = moving.iter();
         let runs = runs.map(|piece| piece.run(piece.units(), moment));
-        let mut runs: Vec<UnitRun> = runs.collect();
+        let mut runs: FewRuns = runs.collect();
         let mut changed = false;
         // Merges are applied in the order in which they were made: the output of one may be an input of the
         // next. A run moves, in parts, if inputs have all of its units.
         for merge in merges {
-            let mut joined: Vec<UnitRun> = Vec::with_capacity(runs.len() + 1);
+            if !runs.iter().any(|run| merge.has(&run.segment)) {
+                continue;
+            }
+            let mut joined = FewRuns::new();
             for mut run in runs {
                 run.settle(moment);
                 match merge.moved(&run, moment) {
@@ -249,26 +264,34 @@ impl Snapshot {
                         changed = true;
                         // Neighbouring runs of one segment become one piece.
                         for part in parts {
-                            push_run(&mut joined, part, moment);
+                            let next = next_run(joined.last_mut(), part, moment);
+                            joined.extend(next);
                         }
                     }
-                    None => push_run(&mut joined, run, moment),
+                    None => {
+                        let next = next_run(joined.last_mut(), run, moment);
+                        joined.extend(next);
+                    }
                 }
             }
             runs = joined;
         }
-        changed.then(|| Self::new(self.meta().clone(), runs))
+        changed.then(|| Self::after(kept, self.meta().clone(), runs))
     }
 }
 
-/// Adds a run to those of a snapshot of this moment, or extends the last one if it continues it.
-pub(super) fn push_run(runs: &mut Vec<UnitRun>, run: UnitRun, at: Moment) {
-    match runs.last_mut() {
+/// Runs of a snapshot, of which few move.
+type FewRuns = SmallVec<[UnitRun; 8]>;
+
+/// The run that comes after the last one of a snapshot of this moment; `None` if it continues that one, which is extended.
+pub(super) fn next_run(last: Option<&mut UnitRun>, run: UnitRun, at: Moment) -> Option<UnitRun> {
+    match last {
         Some(last)
             if Arc::ptr_eq(&last.segment, &run.segment) && last.units.end == run.units.start =>
         {
             last.extend(run, at);
+            None
         }
-        _ => runs.push(run),
+        _ => Some(run),
     }
 }

@@ -233,6 +233,59 @@ pub struct Snapshot {
     word: Option<Box<SnapshotWord>>,
 }
 
+/// What the pieces of a snapshot have so far.
+#[derive(Default)]
+struct Extent {
+    /// One past the last row number.
+    rows: u32,
+    turns: u32,
+    sys: Range<u32>,
+    seq: Option<u32>,
+    seq_end: u32,
+    head: Range<u32>,
+}
+
+impl Extent {
+    fn add(&mut self, piece: &SnapshotPiece) {
+        self.rows = piece.end();
+        // Units of a segment are sorted by rank: binary search. Most pieces have one rank only.
+        let kinds = &piece.segment.units()[piece.units.start as usize..piece.units.end as usize];
+        let ends = [0, 1, 2].map(|rank| {
+            let is_below = |unit: &Unit| unit.kind.rank() <= rank;
+            let below = match kinds {
+                [.., last] if is_below(last) => kinds.len(),
+                [first, ..] if !is_below(first) => 0,
+                _ => kinds.partition_point(is_below),
+            };
+            piece.units.start + below as u32
+        });
+        let rows = |unit: u32| piece.rows_of_unit(unit);
+        // The three ranks are one after the other in document order, in a piece as in a snapshot, so where
+        // each begins gives the rows of the regions.
+        let [preamble, turning, heads] = ends;
+        if preamble > piece.units.start {
+            let rows = rows(piece.units.start);
+            self.sys = rows.start + 1..rows.end;
+            let last = rows.end - 1 - piece.shift();
+            if piece.segment.class(last) == Some(NodeClass::Seq) {
+                self.seq = Some(rows.end - 1);
+                self.seq_end = rows.end;
+                self.sys.end -= 1;
+            }
+        }
+        if turning > preamble {
+            self.seq_end = rows(turning - 1).end;
+        }
+        if heads > turning {
+            self.head = rows(turning);
+        }
+        if let (Some(first), Some(last)) = (kinds.first(), kinds.last()) {
+            self.turns += last.turns_before - first.turns_before;
+            self.turns += u32::from(last.kind == UnitKind::Turn);
+        }
+    }
+}
+
 impl Snapshot {
     /// The cycle; for a working state the newest committed one.
     pub fn cycle(&self) -> i64 {
@@ -250,9 +303,22 @@ impl Snapshot {
     /// Makes a snapshot of runs of units in document order, the preamble first. Linear in runs,
     /// logarithmic in their units.
     pub(super) fn new(meta: Meta, runs: Vec<UnitRun>) -> Self {
-        let mut pieces: Vec<SnapshotPiece> = Vec::with_capacity(runs.len());
-        let (mut next, mut turns) = (0, 0);
-        let (mut sys, mut seq, mut seq_end, mut head) = (0..0, None, 0, 0..0);
+        Self::after(&[], meta, runs)
+    }
+
+    /// As [`Snapshot::new`], after the first pieces of a snapshot of the same moment.
+    pub(super) fn after(
+        first: &[SnapshotPiece],
+        meta: Meta,
+        runs: impl IntoIterator<Item = UnitRun, IntoIter: ExactSizeIterator>,
+    ) -> Self {
+        let runs = runs.into_iter();
+        let mut pieces: Vec<SnapshotPiece> = Vec::with_capacity(first.len() + runs.len());
+        let mut extent = Extent::default();
+        for piece in first {
+            extent.add(piece);
+            pieces.push(piece.clone());
+        }
         let moment = moment(&meta);
         for mut run in runs {
             if run.units.is_empty() {
@@ -263,68 +329,32 @@ impl Snapshot {
             // Row numbers of a piece are those of its segment plus a multiple of 64. So a word of a posting list
             // is used as it is, under another index. The gap of at most 63 numbers before a piece costs nothing:
             // no posting list has a row there.
-            let base = next.max(rows.start);
+            let base = extent.rows.max(rows.start);
             let base = base + (rows.start.wrapping_sub(base) % 64);
             let seen = |rows| Box::new(SeenDead { rows, at: moment });
             let piece = SnapshotPiece {
                 units: run.units,
                 rows,
                 base,
-                turns_before: turns,
+                turns_before: extent.turns,
                 dead: run.dead.map(seen),
                 segment: run.segment,
             };
-            next = piece.end();
-            // Units of a segment are sorted by rank: binary search. Most pieces have one rank only.
-            let kinds =
-                &piece.segment.units()[piece.units.start as usize..piece.units.end as usize];
-            let ends = [0, 1, 2].map(|rank| {
-                let is_below = |unit: &Unit| unit.kind.rank() <= rank;
-                let below = match kinds {
-                    [.., last] if is_below(last) => kinds.len(),
-                    [first, ..] if !is_below(first) => 0,
-                    _ => kinds.partition_point(is_below),
-                };
-                piece.units.start + below as u32
-            });
-            let rows = |unit: u32| piece.rows_of_unit(unit);
-            // The three ranks are one after the other in document order, in a piece as in a snapshot, so where
-            // each begins gives the rows of the regions.
-            let [preamble, turning, heads] = ends;
-            if preamble > piece.units.start {
-                let rows = rows(piece.units.start);
-                sys = rows.start + 1..rows.end;
-                let last = rows.end - 1 - piece.shift();
-                if piece.segment.class(last) == Some(NodeClass::Seq) {
-                    seq = Some(rows.end - 1);
-                    seq_end = rows.end;
-                    sys.end -= 1;
-                }
-            }
-            if turning > preamble {
-                seq_end = rows(turning - 1).end;
-            }
-            if heads > turning {
-                head = rows(turning);
-            }
-            if let (Some(first), Some(last)) = (kinds.first(), kinds.last()) {
-                turns += last.turns_before - first.turns_before;
-                turns += u32::from(last.kind == UnitKind::Turn);
-            }
+            extent.add(&piece);
             pieces.push(piece);
         }
-        let is_end = [sys.end, seq_end, head.end].contains(&next);
+        let is_end = [extent.sys.end, extent.seq_end, extent.head.end].contains(&extent.rows);
         let all_have_depths = is_end && !pieces.iter().any(|one| one.segment.has_loose_units());
         Self {
             all_have_depths,
             meta,
             pieces: pieces.into(),
-            rows: next,
-            turns,
-            sys,
-            seq,
-            seq_end,
-            head,
+            rows: extent.rows,
+            turns: extent.turns,
+            sys: extent.sys,
+            seq: extent.seq,
+            seq_end: extent.seq_end,
+            head: extent.head,
             word: None,
         }
         .with_word()

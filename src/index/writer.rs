@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::dead::moment;
 use super::fresh::{Earlier, Ttl};
-use super::merge::{Merge, merge, push_run, short_tail};
+use super::merge::{Merge, merge, next_run, short_tail};
 use super::snapshot::UnitRun;
 use super::{Meta, Segment, SegmentBuilder, Snapshot, UnitKind};
 use crate::support::cancel::ensure;
@@ -181,7 +181,10 @@ impl Writer {
                     flush(&mut open, &mut runs, &mut merges);
                     match gaps.last() {
                         Some((at, _)) if *at == runs.len() => runs.push(run),
-                        _ => push_run(&mut runs, run, moment),
+                        _ => {
+                            let next = next_run(runs.last_mut(), run, moment);
+                            runs.extend(next);
+                        }
                     }
                 }
                 UnitSource::Gap(turns) => {

@@ -466,6 +466,7 @@ impl Workspace {
         Ok((turn_id, moved))
     }
 
+    /// Ends a commit. Returns the merges to which older snapshots are to move.
     pub(crate) fn finish(
         &mut self,
         prepared: PreparedCommit,
@@ -492,7 +493,13 @@ impl Workspace {
         self.committed = true;
         self.next_index = 0;
         self.request_before.clone_from(&self.request);
-        (prepared.commit, prepared.snapshot, prepared.merges)
+        self.merges.extend(prepared.merges);
+        let merges = if Merge::may_wait(&self.merges) {
+            Vec::new()
+        } else {
+            std::mem::take(&mut self.merges)
+        };
+        (prepared.commit, prepared.snapshot, merges)
     }
 }
 

@@ -22,7 +22,7 @@ use super::policy::Policy;
 use super::refusal::{Refusal, duplicate, header, placement};
 use super::slot::{Destination, Insertion};
 use super::state::{State, Zero};
-use crate::index::{Meta, Segment, Snapshot, Writer};
+use crate::index::{Merge, Meta, Segment, Snapshot, Writer};
 use crate::json::{MAX_NESTING, StoredValue};
 use crate::tree::timestamp::stored_time;
 use crate::tree::{CommitRecord, NodeClass};
@@ -43,6 +43,8 @@ pub(crate) struct Workspace {
     pub(super) waiting: Vec<Arc<str>>,
     pub(super) last_ns: i64,
     pub(super) next_index: i64,
+    /// Merges of the newest commits to which older snapshots have not moved yet.
+    pub(super) merges: Vec<Merge>,
     /// Ids that were in use and are in the base no more.
     pub(super) retired: HashSet<Box<str>>,
     /// Committed nodes by the cycle whose commit they expire in. Entries may be out of date.
@@ -113,6 +115,7 @@ impl Workspace {
             waiting: Vec::new(),
             last_ns: 0,
             next_index: 0,
+            merges: Vec::new(),
             retired: HashSet::new(),
             due: BTreeMap::new(),
             pins: Pins::default(),

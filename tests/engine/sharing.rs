@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use pactql::context::StepClock;
 use pactql::internals::index::{NodeRef, Segment, Snapshot, Writer};
 use pactql::internals::tree::read_lines;
-use pactql::{History, Session};
+use pactql::{Context, History, Message, Session};
 
 use crate::support::random::Rng;
 
@@ -181,6 +182,31 @@ fn the_newest_turns_share_a_segment_while_they_are_small() {
             (least..=most).contains(&beside),
             "{bytes}: {beside} of eight"
         );
+    }
+}
+
+/// Older snapshots of a session that is written move to what commits merge, the newest of them a few commits later.
+#[test]
+fn older_snapshots_of_a_written_session_move() {
+    let clock = StepClock::new(1 << 60, 1_000);
+    let mut context = Context::builder().clock(clock).build();
+    for turn in 0..300 {
+        let question = Message::user(&format!("What is {turn} times two?"));
+        context.append(question).expect("a question");
+        let answer = Message::assistant(&format!("{}", 2 * turn));
+        context.reply(answer).expect("an answer");
+        context.commit().expect("a commit");
+        let history = context.session().history();
+        let newest = history.committed().last().expect("a snapshot");
+        let pieces = newest.pieces();
+        let newest: usize = pieces
+            .iter()
+            .map(|piece| piece.segment().len() as usize)
+            .sum();
+        let (count, rows) = segments(&history);
+        // Few short segments of the newest turns wait.
+        assert!(count <= pieces.len() + 3, "{count} after turn {turn}");
+        assert!(rows <= newest + 64, "{rows} rows after turn {turn}");
     }
 }
 
