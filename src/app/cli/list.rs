@@ -3,7 +3,7 @@
 use super::command::{Invocation, RunCommand, print, say};
 use super::options::rows;
 use super::output::{clean, counted, snapshot_label};
-use super::reports::append;
+use super::reports::Printed;
 use super::sessions::{Opened, SessionsArgs, ending_of_session, ending_text, open_store};
 use super::words::{self, quoted};
 use crate::app::present::folders::{LogSource, newest_logs};
@@ -59,12 +59,12 @@ pub(super) struct ListArgs {
 impl RunCommand for ListArgs {
     fn run(&self, with: &Invocation) -> Result<Exit> {
         if self.verbose {
-            let mut out = String::new();
+            let mut printed = Printed::new(with);
             self.sessions.each(with, &mut |opened| {
                 let (json, text) = described(opened, self.at.as_deref())?;
-                append(opened, with, &[json], || text, &mut out)
+                printed.add(opened, &[json], || text)
             })?;
-            return with.show(&out, true);
+            return printed.end("", true);
         }
         let words = &self.sessions.sessions;
         if words.is_empty() && !self.sessions.is_all() {

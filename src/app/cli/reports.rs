@@ -28,6 +28,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::HashMap;
+use std::io::{self, IsTerminal};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// A line of a report with the session it is about.
@@ -41,15 +42,16 @@ struct Labelled<'a, T> {
 
 /// Appends what is said of a session: lines of JSON with its name if there may be several, or a text under its
 /// name.
-pub(super) fn append<T: Serialize>(
+fn append<T: Serialize>(
     opened: &Opened,
     with: &Invocation,
     lines: &[T],
     text: impl FnOnce() -> String,
+    is_first: bool,
     out: &mut String,
 ) -> Result<()> {
     if !with.is_json() {
-        opened.title(with.paint(), out);
+        opened.title(with.paint(), is_first, out);
         out.push_str(&text());
         return Ok(());
     }
@@ -61,28 +63,74 @@ pub(super) fn append<T: Serialize>(
     Ok(())
 }
 
-/// The reports of sessions, as they are printed, and how many there are. Calls `visit` with each.
+/// What a command prints of one session after the other. On a terminal it is printed at the end, as the pager takes all
+/// of it; elsewhere whenever there is [`MUCH`], so that more sessions take no more memory.
+pub(super) struct Printed<'w> {
+    with: &'w Invocation,
+    waiting: String,
+    is_first: bool,
+}
+
+/// In bytes.
+const MUCH: usize = 1 << 20;
+
+impl<'w> Printed<'w> {
+    pub(super) fn new(with: &'w Invocation) -> Self {
+        Self {
+            with,
+            waiting: String::new(),
+            is_first: true,
+        }
+    }
+
+    /// Adds what is said of a session: lines of JSON, or a text.
+    pub(super) fn add<T: Serialize>(
+        &mut self,
+        opened: &Opened,
+        lines: &[T],
+        text: impl FnOnce() -> String,
+    ) -> Result<()> {
+        let is_first = std::mem::take(&mut self.is_first);
+        let out = &mut self.waiting;
+        append(opened, self.with, lines, text, is_first, out)?;
+        if out.len() >= MUCH && !io::stdout().is_terminal() {
+            print(out)?;
+            out.clear();
+        }
+        Ok(())
+    }
+
+    /// Prints what is waiting, and then `more`.
+    pub(super) fn end(mut self, more: &str, pager: bool) -> Result<Exit> {
+        self.waiting.push_str(more);
+        self.with.show(&self.waiting, pager)
+    }
+}
+
+/// Adds the reports of sessions. Calls `visit` with each; returns how many there are.
 fn reports<R: Report + Send>(
     sessions: &SessionsArgs,
     options: &ReportOptions,
-    with: &Invocation,
+    printed: &mut Printed<'_>,
     mut visit: impl FnMut(&Opened, &R),
-) -> Result<(String, usize)> {
-    let mut out = String::new();
-    let count = sessions.each_report_that_has(options, with, &mut |opened, report: R| {
+) -> Result<usize> {
+    let with = printed.with;
+    sessions.each_report_that_has(options, with, &mut |opened, report: R| {
         visit(opened, &report);
         let text = || report.text(options, with.paint());
-        append(opened, with, &[&report], text, &mut out)
-    })?;
-    Ok((out, count))
+        printed.add(opened, &[&report], text)
+    })
 }
 
 fn report<R: Report + Send>(
     sessions: &SessionsArgs,
     options: &ReportOptions,
     with: &Invocation,
+    pager: bool,
 ) -> Result<Exit> {
-    with.show(&reports::<R>(sessions, options, with, |_, _| ())?.0, true)
+    let mut printed = Printed::new(with);
+    reports::<R>(sessions, options, &mut printed, |_, _| ())?;
+    printed.end("", pager)
 }
 
 /// How many tokens does each part of a request take, and what did it cost?
@@ -128,24 +176,27 @@ impl RunCommand for TokensArgs {
             .prices(self.prices.table()?);
         let sessions = &sessions;
         if self.unused {
-            report::<UnusedReport>(sessions, &options, with)
+            report::<UnusedReport>(sessions, &options, with, true)
         } else if self.duplicates {
-            report::<DuplicateReport>(sessions, &options, with)
+            report::<DuplicateReport>(sessions, &options, with, true)
         } else if self.without.is_some() {
-            report::<WithoutReport>(sessions, &options, with)
+            report::<WithoutReport>(sessions, &options, with, true)
         } else {
             let mut all = Usage::new(UsageBy::Session, options.prices.clone());
-            let (mut out, count) = reports(sessions, &options, with, |opened, report| {
+            let mut printed = Printed::new(with);
+            let count = reports(sessions, &options, &mut printed, |opened, report| {
                 TokenReport::add_to(report, &mut all, &opened.name);
             })?;
-            if count > 1 && with.is_json() {
+            let sum = if count < 2 {
+                String::new()
+            } else if with.is_json() {
                 let (sessions, repeated) = (all.sessions, all.repeated);
                 let sum = json!({"sessions": sessions, "total": all.total, "repeated": repeated});
-                out.push_str(&format!("{sum}\n"));
-            } else if count > 1 {
-                out.push_str(&format!("\n{}", all.sum()));
-            }
-            with.show(&out, true)
+                format!("{sum}\n")
+            } else {
+                format!("\n{}", all.sum())
+            };
+            printed.end(&sum, true)
         }
     }
 }
@@ -196,12 +247,11 @@ impl RunCommand for StepsArgs {
         if self.follow {
             return follow_steps(&sessions.sessions, &options, with);
         }
-        let (out, _) = if self.changes {
-            reports::<LogReport>(sessions, &options, with, |_, _| ())?
+        if self.changes {
+            report::<LogReport>(sessions, &options, with, !self.no_pager)
         } else {
-            reports::<StepReport>(sessions, &options, with, |_, _| ())?
-        };
-        with.show(&out, !self.no_pager)
+            report::<StepReport>(sessions, &options, with, !self.no_pager)
+        }
     }
 }
 
@@ -244,10 +294,10 @@ fn follow_steps(words: &[String], options: &ReportOptions, with: &Invocation) ->
         }
         let mut out = String::new();
         if with.is_json() {
-            append(opened, with, &steps[from..], String::new, &mut out)?;
+            append(opened, with, &steps[from..], String::new, true, &mut out)?;
         } else {
             if named != opened.name {
-                opened.title(with.paint(), &mut out);
+                opened.title(with.paint(), true, &mut out);
                 named.clone_from(&opened.name);
             }
             // The widths are those of all steps, so that the lines of one look belong to those before.
@@ -349,7 +399,7 @@ impl RunCommand for PrefixArgs {
             .provider(self.form.provider)
             .prices(self.prices.table()?)
             .full(self.all);
-        report::<PrefixReport>(&sessions, &options, with)
+        report::<PrefixReport>(&sessions, &options, with, true)
     }
 }
 
@@ -388,7 +438,7 @@ impl RunCommand for ShowArgs {
         let options = ReportOptions::new(part).before_reply(self.before_reply);
         let options = options.full(self.full).tokenizer(self.tokenizer.tokenizer);
         let is_markdown = self.markdown || with.format == Some(PrintAs::Markdown);
-        let mut out = String::new();
+        let mut printed = Printed::new(with);
         sessions.each_report_that_has(&options, with, &mut |opened, report: ShowReport| {
             if report.snapshots.iter().all(|shown| shown.blocks.is_empty()) {
                 let place = match &report.snapshots[..] {
@@ -406,9 +456,9 @@ impl RunCommand for ShowArgs {
                     report.text(&options, with.paint())
                 }
             };
-            append(opened, with, &report.snapshots, text, &mut out)
+            printed.add(opened, &report.snapshots, text)
         })?;
-        with.show(&out, !self.no_pager)
+        printed.end("", !self.no_pager)
     }
 }
 
@@ -539,7 +589,7 @@ impl RunCommand for AssertArgs {
             .tokenizer(self.tokenizer.tokenizer)
             .prices(self.prices.table()?);
         let mut holds = true;
-        let mut out = String::new();
+        let mut printed = Printed::new(with);
         // A condition is one of every session: none is left out.
         let count = self
             .sessions
@@ -547,9 +597,9 @@ impl RunCommand for AssertArgs {
                 let report: AssertReport = report?;
                 holds &= report.holds;
                 let text = || report.text(&options, with.paint());
-                append(opened, with, &[&report], text, &mut out)
+                printed.add(opened, &[&report], text)
             })?;
-        print(&out)?;
+        printed.end("", false)?;
         Ok(if holds && count > 0 {
             Exit::Ok
         } else {
@@ -702,7 +752,7 @@ impl RunCommand for GrepArgs {
                     _ => {
                         let mut out = String::new();
                         let text = || found.text(&options, with.paint());
-                        append(opened, with, &[&found], text, &mut out)?;
+                        append(opened, with, &[&found], text, true, &mut out)?;
                         out
                     }
                 })

@@ -735,10 +735,10 @@ impl Opened {
         self.several.then_some(&*self.name)
     }
 
-    /// Appends its name as a line, if there may be several, with an empty line after what is there.
-    pub(super) fn title(&self, paint: Paint, out: &mut String) {
+    /// Appends its name as a line, if there may be several, after an empty line unless it is the first.
+    pub(super) fn title(&self, paint: Paint, is_first: bool, out: &mut String) {
         if let Some(name) = self.label() {
-            let before = if out.is_empty() { "" } else { "\n" };
+            let before = if is_first { "" } else { "\n" };
             out.extend([before, &paint.tint(Tint::Name, &printable(name)), "\n"]);
         }
     }
