@@ -367,7 +367,7 @@ fn a_unit_that_changes_keeps_its_contents() {
         ),
         (
             "changes",
-            lines(5_000, |cycle| block(cycle % 250, "s", cycle, 60)),
+            lines(2_000, |cycle| block(cycle % 250, "s", cycle, 60)),
             30,
         ),
     ] {

@@ -1036,7 +1036,7 @@ fn recorded_logs_grow() {
         }
         let mut cuts = cuts(&log, &mut Rng::new(log.len() as u64));
         // All cuts of a long log take a quarter of an hour: they are for `PACTQL_CASES=20000`.
-        let some = if log.len() > 900_000 { 2 } else { 5 };
+        let some = if log.len() > 400_000 { 1 } else { 3 };
         let (last, apart) = (cuts.len() - 1, cuts.len() / some + 1);
         if random::cases() < 20_000 {
             let mut at = 0..;
