@@ -54,7 +54,14 @@ impl Engine {
         if prepared.statement().time.clone().unwrap_or(0..0) != (0..time.len()) {
             return Err(refuse("expected a time alone", "more than a time"));
         }
-        let lookup = prepared.resolve(history)?;
+        if history.committed().is_empty() && !time.is_empty() {
+            let mistake = Diagnostic::error(Code::SnapshotNotFound, "nothing is committed yet")
+                .at(0..time.len(), "no such snapshot")
+                .with_help("`show` shows what waits for a reply");
+            return Err(Error::new(time, mistake));
+        }
+        let lookup = prepared.resolve(history);
+        let lookup = lookup.map_err(|error| Error::new(time, error.first().clone()))?;
         let failed = |failure: crate::history::LoadFailure| failure.about(time);
         let last = history.committed().len();
         let (wanted, by_cycle) = match lookup {

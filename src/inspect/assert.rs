@@ -165,7 +165,16 @@ fn failures(
     Ok(match condition {
         Condition::None(selector) => {
             let rows = engine.rows(session, selector)?;
-            rows.nodes().map(|node| Failed::at(node, "found")).collect()
+            let since = |node: Node<'_>| {
+                let made = node.row().cycle();
+                made.filter(|cycle| *cycle < node.row().snapshot_cycle())
+            };
+            let found = rows.nodes().map(|node| {
+                let since =
+                    since(node).map_or(String::new(), |cycle| format!(", made in @c{cycle}"));
+                Failed::at(node, format!("found{since}"))
+            });
+            found.collect()
         }
         Condition::Some(selector) => {
             let rows = engine.rows(session, selector)?;

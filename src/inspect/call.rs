@@ -38,6 +38,9 @@ pub struct Call {
     /// How long the call took by the log's own account, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<u64>,
+    /// What the log says went wrong while the reply came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_error: Option<String>,
     /// Why the reply ended, in the provider's word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
@@ -96,6 +99,7 @@ impl Call {
             latency_ms: get(&usage, "latency_ms")
                 .and_then(|raw| raw.parse().ok())
                 .map(|milliseconds: f64| milliseconds.round() as u64),
+            reply_error: get(&usage, "error").map(error_text),
             stop_reason: text(get(&usage, "stop_reason")),
             failed: attempts.len(),
             error,
@@ -175,7 +179,20 @@ pub(crate) fn time_of(snapshot: &Snapshot) -> Option<String> {
 
 /// The same as it is stored.
 pub(super) fn exact_time_of(snapshot: &Snapshot) -> Option<String> {
-    last_time(snapshot, true).or_else(|| last_time(snapshot, false))
+    time_of_summary(snapshot)
+        .or_else(|| last_time(snapshot, true))
+        .or_else(|| last_time(snapshot, false))
+}
+
+/// The time of a compaction, whose summary is mostly not in the newest turn. Linear in the blocks there.
+fn time_of_summary(snapshot: &Snapshot) -> Option<String> {
+    let meta = members(snapshot.meta().value("meta")?);
+    get(&meta, "compaction").filter(|said| *said != "null")?;
+    let mut blocks = snapshot.nodes_in(snapshot.seq_rows());
+    let summary = blocks
+        .find(|node| node.kind() == Some("summary") && node.cycle() == Some(snapshot.cycle()));
+    let time = summary?.field("created_at_iso");
+    time.and_then(JsonValue::text).map(str::to_owned)
 }
 
 /// The time of the last block of the newest turn that is wanted, by whether it is of the reply.

@@ -253,7 +253,9 @@ fn title(shown: &Shown) -> String {
     words.extend(shown.time.as_deref().map(seconds));
     words.extend(shown.call.model.as_deref().map(printable));
     let tokens = counted(shown.tokens, "token");
-    words.push(format!("{tokens} ({})", shown.tokenizer));
+    let has_reply = shown.blocks.iter().any(|block| block.reply);
+    let reply = if has_reply { " with the reply" } else { "" };
+    words.push(format!("{tokens}{reply} ({})", shown.tokenizer));
     for (name, count) in [
         ("provider counted", shown.call.input_tokens),
         ("cached", shown.call.cached_tokens),
@@ -283,6 +285,9 @@ fn remarks(shown: &Shown) -> Vec<String> {
         let error = shown.call.error.as_deref();
         let error = error.map_or_else(String::new, |error| format!(": {}", printable(error)));
         lines.push(format!("{calls} failed{error}"));
+    }
+    if let Some(error) = &shown.call.reply_error {
+        lines.push(format!("the reply was broken off: {}", printable(error)));
     }
     if shown.removed > 0 {
         let blocks = counted(shown.removed as u64, "block");

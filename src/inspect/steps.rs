@@ -94,6 +94,11 @@ pub enum StepEvent {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+    /// The reply was broken off, or the provider failed while it came.
+    BrokenOff {
+        /// What the log says, or else why the reply ended in the provider's word.
+        reason: String,
+    },
     /// Results of tools that say they are errors came in.
     ToolErrors {
         /// How many.
@@ -119,6 +124,7 @@ impl StepEvent {
                 count,
                 error: Some(error),
             } => format!("failed {count}× ({})", clean(error, 60)),
+            Self::BrokenOff { reason } => format!("reply broken off ({})", clean(reason, 60)),
             Self::ToolErrors { count } => format!("tool errors {count}×"),
             Self::Reply => "reply".to_owned(),
             Self::Calls { tools } => {
@@ -298,6 +304,12 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
     }
     if !tools.is_empty() {
         events.push(StepEvent::Calls { tools });
+    }
+    let stopped = call.stop_reason.as_deref();
+    let stopped = stopped.filter(|reason| matches!(*reason, "error" | "aborted"));
+    if let Some(reason) = call.reply_error.as_deref().or(stopped) {
+        let reason = reason.to_owned();
+        events.push(StepEvent::BrokenOff { reason });
     }
     events
 }

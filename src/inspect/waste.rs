@@ -325,7 +325,10 @@ impl Report for UnusedReport {
     fn text(&self, _: &ReportOptions, paint: Paint) -> String {
         let snapshots = counted(self.snapshots, "snapshot");
         let (count, defined) = (self.tools.len(), counted(self.defined, "tool"));
-        let title = format!("{count} of {defined} never called in {snapshots}");
+        let title = match self.defined {
+            0 => format!("no tool is defined in {snapshots}"),
+            _ => format!("{count} of {defined} never called in {snapshots}"),
+        };
         let mut out = paint.tint(Tint::Place, &title) + "\n";
         if self.tools.is_empty() {
             return out;

@@ -26,7 +26,7 @@ enum OutputSession {
 impl OutputSession {
     fn finish(self) -> (About, Recording) {
         match self {
-            Self::Open(mut builder) => (std::mem::take(&mut builder.about), builder.finish()),
+            Self::Open(builder) => builder.finish(),
             Self::Whole(whole) => *whole,
         }
     }

@@ -28,7 +28,7 @@ export interface Prefix {
   tokens: number;
   percent?: number;
   shared: number;
-  missed: number;
+  again: number;
   unread?: { readable: number; read: number; cost?: number; gap?: number; cause: string; mend: string };
   broken?: { at: number; place: string; block?: number; cause: string; mend: string; older?: string; newer?: string };
 }

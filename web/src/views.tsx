@@ -340,7 +340,7 @@ export function CacheView({ run, index, go }: ViewProps) {
                     </button>,
                   )}
                 {fact('mend', broken.mend)}
-                {fact('lost', counted(prefix.missed, 'token') + ' of the request before')}
+                {prefix.again > 0 && fact('again', counted(prefix.again, 'token') + ' that both have')}
                 {broken.older !== undefined && fact('before', <code>{visible(broken.older) || '(the end)'}</code>)}
                 {broken.newer !== undefined && fact('now', <code>{visible(broken.newer) || '(the end)'}</code>)}
               </>

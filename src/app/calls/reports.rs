@@ -8,8 +8,8 @@ use crate::budget::Query;
 use crate::engine::{Engine, ExplainOptions, Node};
 use crate::history::{At, ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
 use crate::inspect::{
-    By, GrepReport, Part, PrefixReport, Report, ReportOptions, Run, Search, ShowReport, StepReport,
-    TokenReport, Tokenizer,
+    By, GrepReport, Part, PrefixReport, PrefixStep, Report, ReportOptions, Run, Search, ShowReport,
+    StepReport, TokenReport, Tokenizer,
 };
 use crate::query::ir::Edition;
 use crate::render::Provider;
@@ -309,7 +309,8 @@ pub(crate) fn counted(source: &impl SessionSource, arguments: &Arguments) -> Res
     )
 }
 
-/// `pact_prefix`: what a prompt cache can reuse, with the requests that break it, or all.
+/// `pact_prefix`: what a prompt cache can reuse, with the requests that break it or of which the provider read less than it could
+/// have, or all.
 pub(crate) fn prefixed(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let all = arguments.flag("all");
     report(
@@ -318,7 +319,8 @@ pub(crate) fn prefixed(source: &impl SessionSource, arguments: &Arguments) -> Re
         Part::default(),
         ReportOptions::default(),
         |mut found: PrefixReport| {
-            found.steps.retain(|step| all || step.difference.is_some());
+            let is_shown = |step: &PrefixStep| step.difference.is_some() || step.missed.is_some();
+            found.steps.retain(|step| all || is_shown(step));
             json(found)
         },
     )

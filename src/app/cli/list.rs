@@ -192,7 +192,7 @@ fn recent(files: &[LogSource], with: &Invocation) -> Result<Exit> {
             "project": one.project,
             "title": one.title.as_ref().map(|title| clean(title, 40)),
             "steps": one.steps,
-            "tokens": amount(one.tokens),
+            "tokens": one.tokens.map(amount),
             "cost": one.cost,
             "session": path,
         })

@@ -184,8 +184,9 @@ impl RunCommand for TokensArgs {
         } else {
             let mut all = Usage::new(UsageBy::Session, options.prices.clone());
             let mut printed = Printed::new(with);
-            let count = reports(sessions, &options, &mut printed, |opened, report| {
-                TokenReport::add_to(report, &mut all, &opened.name);
+            // Only the sum is printed, so all are one group.
+            let count = reports(sessions, &options, &mut printed, |_, report| {
+                TokenReport::add_to(report, &mut all, "");
             })?;
             let sum = if count < 2 {
                 String::new()
@@ -623,7 +624,7 @@ const WITH_TIME: &str =
 #[derive(Args, Debug)]
 pub(super) struct GrepArgs {
     /// The regular expression, in the dialect of `~` in selectors.
-    #[arg(allow_hyphen_values = true, required_unless_present = "patterns")]
+    #[arg(required_unless_present = "patterns")]
     pattern: Option<String>,
     #[command(flatten)]
     inspected: InspectedArgs,

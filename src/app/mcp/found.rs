@@ -32,12 +32,12 @@ pub(super) struct FileSearch {
     entries: usize,
 }
 
-/// Whether a name is that of a file of documents, and whether of one with many lines.
+/// Whether a name is that of a file of documents or a log, and whether of one with many lines.
 fn is_text(name: &str) -> Option<bool> {
-    let plain = name.strip_suffix(".gz").unwrap_or(name);
-    match plain.rsplit_once('.')?.1 {
+    let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst"));
+    match plain.unwrap_or(name).rsplit_once('.')?.1 {
         "jsonl" | "ndjson" => Some(true),
-        "json" | "traj" => Some(false),
+        "json" | "traj" | "yaml" | "yml" | "eval" | "har" => Some(false),
         _ => None,
     }
 }

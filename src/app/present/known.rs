@@ -12,7 +12,7 @@ use super::stores::about_of;
 use crate::history::Session;
 use crate::inspect::{Prices, Usage, UsageBy, time_of};
 use crate::logs::file::output;
-use crate::logs::{ImportedSession, is_opencode, is_storage};
+use crate::logs::{ImportedSession, is_opencode, is_storage, session_names, stem};
 use crate::tree::Limits;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -38,8 +38,8 @@ pub(crate) struct KnownSession {
     pub(crate) model: Option<String>,
     pub(crate) when: Option<String>,
     pub(crate) steps: usize,
-    /// Tokens in and out.
-    pub(crate) tokens: u64,
+    /// Tokens in and out, if the log has the provider's counts.
+    pub(crate) tokens: Option<u64>,
     /// What its calls cost, if a price is known.
     pub(crate) cost: Option<String>,
     pub(crate) used: Value,
@@ -193,7 +193,7 @@ pub(crate) fn sessions_of(
     } else {
         in_folder(path, limits, followed)
     };
-    let mut logs = match contents? {
+    let logs = match contents? {
         FileContents::Session(session) => {
             return Ok(vec![LogSession {
                 part: None,
@@ -208,11 +208,16 @@ pub(crate) fn sessions_of(
         let name = log.name.as_deref().unwrap_or_default();
         log.parent.is_some() || name.starts_with(['~', '/'])
     };
-    logs.sort_by_key(|log| belongs(log));
-    let is_one = logs.get(1).is_none_or(belongs);
-    let sessions = logs.iter().enumerate().map(|(at, log)| {
+    // What the log does not name has the name that an import gives it.
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    let given = session_names(stem(&file_name), &logs);
+    let mut logs: Vec<(ImportedSession, String)> = logs.into_iter().zip(given).collect();
+    logs.sort_by_key(|(log, _)| belongs(log));
+    let is_one = logs.get(1).is_none_or(|(log, _)| belongs(log));
+    let sessions = logs.iter().enumerate().map(|(at, (log, given))| {
+        let part = log.name.as_ref().unwrap_or(given);
         Ok(LogSession {
-            part: log.name.clone().filter(|_| at > 0 || !is_one),
+            part: (at > 0 || !is_one).then(|| part.clone()),
             belongs: belongs(log),
             session: session_of(log)?,
         })
@@ -239,7 +244,8 @@ fn described(file: &LogSource, log: &LogSession) -> Option<KnownSession> {
         model,
         when: newest.and_then(|newest| time_of(newest)),
         steps: history.committed().len(),
-        tokens: used.input_tokens.saturating_add(used.output_tokens),
+        tokens: (used.requests > used.uncounted)
+            .then(|| used.input_tokens.saturating_add(used.output_tokens)),
         cost: has_price.then(|| used.nano_dollars.to_string()),
         used: json!(used),
     })

@@ -11,7 +11,7 @@ use crate::app::present::folders::{
     LogSource, files_of, logs_of_machine, sort_newest_first, state_of,
 };
 use crate::app::present::followed::FollowedLogs;
-use crate::app::present::known::{KnownLogs, LogSession, sessions_of};
+use crate::app::present::known::{KnownLogs, KnownSession, LogSession, sessions_of};
 use crate::app::present::stores::{self, Access, StoreAddress, session_json, without_passwords};
 use crate::app::present::{Exit, Failure, Result};
 use crate::engine::Engine;
@@ -93,8 +93,8 @@ struct StorePlace {
 enum ListCursor {
     /// In a store, by its number, after a name.
     Store(usize, String),
-    /// At a log, by its number.
-    Log(usize),
+    /// At a log, by its number, and at a session in it.
+    Log(usize, usize),
 }
 
 impl ListCursor {
@@ -102,21 +102,23 @@ impl ListCursor {
         let Some(text) = text else {
             return Ok(Self::Store(0, String::new()));
         };
-        let (number, after) = match text.split_once('#') {
-            Some((number, after)) => (number, Some(after.to_owned())),
-            None => (text, None),
+        let parsed = match text.split_once('#') {
+            Some((number, after)) => number
+                .parse()
+                .map(|number| Self::Store(number, after.to_owned())),
+            None => {
+                let (log, session) = text.split_once('.').unwrap_or((text, "0"));
+                log.parse()
+                    .and_then(|log| Ok(Self::Log(log, session.parse()?)))
+            }
         };
-        match (number.parse(), after) {
-            (Ok(number), Some(after)) => Ok(Self::Store(number, after)),
-            (Ok(number), None) => Ok(Self::Log(number)),
-            (Err(_), _) => Err(Failure::value("the cursor is not of this list")),
-        }
+        parsed.map_err(|_| Failure::value("the cursor is not of this list"))
     }
 
     fn text(&self) -> String {
         match self {
             Self::Store(number, after) => format!("{number}#{after}"),
-            Self::Log(number) => number.to_string(),
+            Self::Log(number, session) => format!("{number}.{session}"),
         }
     }
 }
@@ -139,7 +141,7 @@ impl<'w> ListPart<'w> {
             rows: Vec::new(),
             limit,
             words,
-            after: ListCursor::Log(0),
+            after: ListCursor::Log(0, 0),
             is_cut: false,
         }
     }
@@ -159,13 +161,13 @@ impl<'w> ListPart<'w> {
         !self.is_cut
     }
 
-    /// Adds the rows of one store's session or log that have all words, if there is room. `after` is the place behind it.
-    fn add(&mut self, rows: Vec<Value>, after: ListCursor) -> bool {
+    /// Adds the row of a session, if it has all words, and if there is room. `after` is the place behind it.
+    fn add(&mut self, row: Value, after: ListCursor) -> bool {
         let has_room = self.has_room();
         if has_room {
-            let found = rows.into_iter();
-            self.rows
-                .extend(found.filter(|row| has_all(row, self.words)));
+            if has_all(&row, self.words) {
+                self.rows.push(row);
+            }
             self.after = after;
         }
         has_room
@@ -351,9 +353,9 @@ impl Places {
         for place in &stores {
             total += place.store.count(&place.glob)?;
         }
-        let (first_store, first_log) = match &from {
-            ListCursor::Store(number, _) => (*number, 0),
-            ListCursor::Log(number) => (stores.len(), *number),
+        let (first_store, mut next_log, mut next_session) = match &from {
+            ListCursor::Store(number, _) => (*number, 0, 0),
+            ListCursor::Log(number, session) => (stores.len(), *number, *session),
         };
         let mut part = ListPart::new(limit, &words);
         'stores: for (number, place) in stores.iter().enumerate().skip(first_store) {
@@ -370,7 +372,7 @@ impl Places {
                     after.clone_from(&info.name);
                     info.name.insert_str(0, &place.prefix);
                     let row = session_json(&info, meta.as_deref());
-                    if !part.add(vec![row], ListCursor::Store(number, after.clone())) {
+                    if !part.add(row, ListCursor::Store(number, after.clone())) {
                         break 'stores;
                     }
                 }
@@ -379,15 +381,17 @@ impl Places {
                 }
             }
         }
-        let mut next_log = first_log;
-        while next_log < logs.len() && part.has_room() {
+        'logs: while next_log < logs.len() && part.has_room() {
             cancel::check()?;
             let some = &logs[next_log..logs.len().min(next_log + TOGETHER)];
             for found in self.rows(some) {
-                if !part.add(found, ListCursor::Log(next_log + 1)) {
-                    break;
+                for row in found.into_iter().skip(next_session) {
+                    if !part.add(row, ListCursor::Log(next_log, next_session + 1)) {
+                        break 'logs;
+                    }
+                    next_session += 1;
                 }
-                next_log += 1;
+                (next_log, next_session) = (next_log + 1, 0);
             }
         }
         if self
@@ -415,7 +419,7 @@ impl Places {
         };
         let known = lock(&self.known).of_read(logs, read);
         let rows = logs.iter().zip(known).map(|(file, known)| {
-            let row = |one: &crate::app::present::known::KnownSession| match &one.part {
+            let row = |one: &KnownSession| match &one.part {
                 None => one.json(&file.path),
                 Some(part) => one.json(&format!("{}#{part}", file.path)),
             };

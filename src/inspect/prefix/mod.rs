@@ -41,6 +41,7 @@ use crate::support::diag::Error;
 use crate::support::table::{Paint, Tint};
 use crate::support::text::{amount, counted, escaped};
 use compare::Tails;
+use hashbrown::HashMap;
 use pieces::RequestPiece;
 use requests::{Before, Front, RequestMessage, SentRequests};
 use serde::Serialize;
@@ -103,11 +104,13 @@ pub struct PrefixStep {
     pub tokens_before: u64,
     /// Tokens that both begin with.
     pub shared_tokens: u64,
+    /// Tokens of what both requests have, but behind the difference, so that a provider reads it again.
+    pub again_tokens: u64,
     /// Where and why the request is not the one before with more at its end; `None` if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
-    /// What the tokens of the request before that could not be reused cost more than if they had been
-    /// read from the cache. `None` without a difference, or a price of the model.
+    /// What those tokens cost more than if they had been read from the cache. `None` without a difference, or a
+    /// price of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed_nano_dollars: Option<Money>,
     /// What the provider read less than it could have, if it did.
@@ -121,8 +124,8 @@ impl PrefixStep {
     fn miss(&self, prices: &Prices) -> Option<Money> {
         self.difference.as_ref()?;
         let price = prices.find(self.call.model.as_deref()?)?;
-        let missed = self.missed_tokens();
-        let (whole, cached) = (price.of_input(missed), price.of_cached(missed));
+        let again = self.again_tokens;
+        let (whole, cached) = (price.of_input(again), price.of_cached(again));
         Some(Money(whole.0.saturating_sub(cached.0)))
     }
 
@@ -133,12 +136,6 @@ impl PrefixStep {
             0 => 100,
             before => self.shared_bytes * 100 / before,
         }
-    }
-
-    /// Tokens of the request before that a prompt cache cannot reuse.
-    #[must_use]
-    pub fn missed_tokens(&self) -> u64 {
-        self.tokens_before.saturating_sub(self.shared_tokens)
     }
 }
 
@@ -429,6 +426,17 @@ struct Sums {
     tokens: u64,
 }
 
+/// Where two requests part.
+struct Break {
+    /// What both begin with.
+    shared: Sums,
+    /// The tokens of what both have.
+    common_tokens: u64,
+    /// The tokens of whole blocks and definitions among those that are shared.
+    whole_tokens: u64,
+    difference: Difference,
+}
+
 #[derive(Default)]
 struct FrontPieces {
     of: Option<Arc<Front>>,
@@ -479,7 +487,10 @@ impl Walk<'_> {
             Some(older_front) => self.front_difference(&older_front, &before),
             None => self.message_difference(&before, &older_tokens, compaction),
         };
-        let shared = found.as_ref().map_or(older, |(shared, _)| *shared);
+        let shared = found.as_ref().map_or(older, |found| found.shared);
+        let again = found.as_ref().map_or(0, |found| {
+            found.common_tokens.saturating_sub(found.whole_tokens)
+        });
         Ok(Some(PrefixStep {
             before: before_cycle,
             cycle,
@@ -489,7 +500,8 @@ impl Walk<'_> {
             tokens: sums.tokens,
             tokens_before: older.tokens,
             shared_tokens: shared.tokens,
-            difference: found.map(|(_, difference)| difference),
+            again_tokens: again,
+            difference: found.map(|found| found.difference),
             missed_nano_dollars: None,
             missed: None,
             call,
@@ -535,11 +547,20 @@ impl Walk<'_> {
         (older.pieces != self.front.pieces).then_some(older)
     }
 
-    fn front_difference(
-        &mut self,
-        older: &FrontPieces,
-        before: &Before,
-    ) -> Option<(Sums, Difference)> {
+    /// The tokens of the messages' blocks that the request before had, too.
+    fn common_tokens(&self, before: &Before) -> u64 {
+        let older = before.blocks.iter().map(|block| (block.id(), block));
+        let older: HashMap<&str, &Arc<ThreadBlock>> = older.collect();
+        let ends = [0].iter().chain(&self.tokens).zip(&self.tokens);
+        let blocks = self.requests.blocks.iter().zip(ends).enumerate();
+        let common = blocks.filter(|(at, (block, _))| {
+            let same = || older.get(block.id()).is_some_and(|older| *older == *block);
+            *at < before.blocks_kept || same()
+        });
+        common.map(|(_, (_, (start, end)))| end - start).sum()
+    }
+
+    fn front_difference(&mut self, older: &FrontPieces, before: &Before) -> Option<Break> {
         let newer = &self.front;
         let pairs = older.pieces.iter().zip(&newer.pieces);
         let same = pairs.take_while(|(a, b)| a.json == b.json).count();
@@ -562,6 +583,12 @@ impl Walk<'_> {
             shared.bytes += piece.json.len() as u64;
             shared.tokens += self.counts.text(&pieces::counted(piece));
         }
+        let whole_tokens = shared.tokens;
+        let mut common_tokens = whole_tokens + self.common_tokens(before);
+        let is_old = |piece: &&RequestPiece| old.iter().any(|older| older.json == piece.json);
+        for piece in new.iter().filter(is_old) {
+            common_tokens += self.counts.text(&pieces::counted(piece));
+        }
         shared.bytes += common as u64;
         let counts =
             |piece: &RequestPiece| matches!(piece.place, Place::System | Place::Tool { .. });
@@ -572,8 +599,12 @@ impl Walk<'_> {
         let block = self.requests.block_of(&place, &new_json, common);
         let cause = compare::of_front(old, new);
         let what = (place, block, cause);
-        let difference = Difference::new(shared.bytes, what, [&old_json, &new_json], common);
-        Some((shared, difference))
+        Some(Break {
+            shared,
+            common_tokens,
+            whole_tokens,
+            difference: Difference::new(shared.bytes, what, [&old_json, &new_json], common),
+        })
     }
 
     /// The difference of the messages; `None` if the older ones begin the newer ones.
@@ -582,7 +613,7 @@ impl Walk<'_> {
         before: &Before,
         older_tokens: &[u64],
         compaction: bool,
-    ) -> Option<(Sums, Difference)> {
+    ) -> Option<Break> {
         let kept = before.messages_kept;
         let newer = self.requests.messages.get(kept..).unwrap_or_default();
         let pairs = before.messages.iter().zip(newer);
@@ -625,15 +656,18 @@ impl Walk<'_> {
             .and_then(|at| older(before.sums_kept(), &self.tokens, older_tokens, at));
         let part = at.map_or("", |(_, text)| first.json.get(text..common).unwrap_or(""));
         let front = self.front.sums;
+        let whole_tokens = front.tokens + before_block.copied().unwrap_or(0);
         let shared = Sums {
             bytes: front.bytes + self.requests.bytes_of(kept + same) + common as u64,
-            tokens: front.tokens
-                + before_block.copied().unwrap_or(0)
-                + self.counts.text(&locate::unescaped(part)),
+            tokens: whole_tokens + self.counts.text(&locate::unescaped(part)),
         };
         let what = (Place::Message { index: kept + same }, block, cause);
-        let difference = Difference::new(shared.bytes, what, [&first.json, new_json], common);
-        Some((shared, difference))
+        Some(Break {
+            shared,
+            common_tokens: front.tokens + self.common_tokens(before),
+            whole_tokens,
+            difference: Difference::new(shared.bytes, what, [&first.json, new_json], common),
+        })
     }
 }
 
@@ -700,9 +734,11 @@ fn line(step: &PrefixStep, paint: Paint, out: &mut String) {
             let _ = writeln!(out, "    {text}");
         }
     }
-    if let Some(cost) = step.missed_nano_dollars {
-        let missed = amount(step.missed_tokens());
-        let _ = writeln!(out, "  {missed} tokens were read again, for {cost} more");
+    if step.again_tokens > 0 {
+        let again = counted(step.again_tokens, "token");
+        let cost = step.missed_nano_dollars;
+        let cost = cost.map_or(String::new(), |cost| format!(", for {cost} more"));
+        let _ = writeln!(out, "  {again} that both have were read again{cost}");
     }
     let _ = writeln!(out, "  to keep it: {}", difference.mend);
 }

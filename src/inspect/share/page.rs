@@ -206,7 +206,7 @@ struct PagePrefix {
     #[serde(skip_serializing_if = "Option::is_none")]
     percent: Option<u64>,
     shared: u64,
-    missed: u64,
+    again: u64,
     /// What the provider did not read from its cache although it could have.
     #[serde(skip_serializing_if = "Option::is_none")]
     unread: Option<Unread>,
@@ -339,6 +339,9 @@ impl<'a> PageWriter<'a> {
             StepEvent::Failed { count, error } => {
                 vec![("failed", count, error.map(|error| self.text(&error)))]
             }
+            StepEvent::BrokenOff { reason } => {
+                vec![("reply broken off", 1, Some(self.text(&reason)))]
+            }
             StepEvent::ToolErrors { count } => vec![("tool errors", count, None)],
             StepEvent::Reply => vec![("reply", 1, None)],
             StepEvent::Calls { tools } => {
@@ -366,7 +369,7 @@ impl<'a> PageWriter<'a> {
             tokens: prefix.tokens,
             percent: prefix.before.map(|_| prefix.reused_percent()),
             shared: prefix.shared_bytes,
-            missed: prefix.missed_tokens(),
+            again: prefix.again_tokens,
             unread: prefix.missed.as_ref().map(|missed| {
                 let (cause, mend) = missed.cause.text();
                 Unread {

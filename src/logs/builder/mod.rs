@@ -234,7 +234,7 @@ impl Builder {
     }
 
     /// Messages after the last cycle are the working state; so is a session without any cycle.
-    pub(super) fn finish(mut self) -> Recording {
+    pub(super) fn finish(mut self) -> (About, Recording) {
         if self.arranged < self.entries.len()
             || self.recording.snapshots() == 0
             || self.new_tools.is_some()
@@ -246,7 +246,7 @@ impl Builder {
             change.meta = self.meta(&LogCall::default());
             self.recording.set_working(&change);
         }
-        self.recording
+        (self.about, self.recording)
     }
 
     /// Says that what was committed so far stays when the log grows.

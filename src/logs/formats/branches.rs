@@ -126,6 +126,11 @@ pub(super) struct Branches {
 }
 
 impl Branches {
+    /// Whether a line so far has this id.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.by_id.contains_key(id) || self.passed.contains_key(id)
+    }
+
     /// Adds a line. One without an id belongs to every path that has its parent; one without either, to all.
     /// Returns false if the line is there already: a session that was resumed repeats lines.
     pub(super) fn push(

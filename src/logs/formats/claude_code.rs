@@ -79,7 +79,14 @@ impl LogReader for ClaudeCode {
         let kind = text(&found, "type").unwrap_or_default();
         let id = text(&found, "uuid");
         if title(&kind, &found).is_some() {
-            self.main.push(record, None, None, records);
+            // A summary may be of another conversation of the project, which is in another log.
+            let leaf = text(&found, "leafUuid").filter(|_| kind == "summary");
+            if leaf.is_some_and(|leaf| !self.main.has(&leaf)) {
+                let why = "summary (of a message that is not before it)";
+                out.report.line(Fate::Skipped, why);
+            } else {
+                self.main.push(record, None, None, records);
+            }
             return;
         }
         if kind == "queue-operation" {
