@@ -138,7 +138,7 @@ impl CallOrigin for Snapshot {
     }
 
     fn time(&self) -> Option<String> {
-        exact_time_of(self)
+        last_time(self, true).or_else(|| last_time(self, false))
     }
 }
 
@@ -185,7 +185,7 @@ pub(super) fn exact_time_of(snapshot: &Snapshot) -> Option<String> {
 }
 
 /// The time of a compaction, whose summary is mostly not in the newest turn. Linear in the blocks there.
-fn time_of_summary(snapshot: &Snapshot) -> Option<String> {
+pub(super) fn time_of_summary(snapshot: &Snapshot) -> Option<String> {
     let meta = members(snapshot.meta().value("meta")?);
     get(&meta, "compaction").filter(|said| *said != "null")?;
     let mut blocks = snapshot.nodes_in(snapshot.seq_rows());

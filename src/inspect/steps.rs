@@ -1,6 +1,6 @@
 //! One line for each cycle of a session: what was sent, what came back, what changed (INSPECT §4).
 
-use super::call::{Call, exact_time_of, is_reply, last_time, newest, time_of};
+use super::call::{Call, exact_time_of, is_reply, last_time, newest, time_of, time_of_summary};
 use super::groups::call_name;
 use super::prefix::{Difference, PrefixStep, by_cycle};
 use super::report::{Report, ReportOptions};
@@ -249,7 +249,7 @@ pub(super) fn gap_ms(before: &Snapshot, snapshot: &Snapshot) -> Option<u64> {
 }
 
 fn asked(snapshot: &Snapshot) -> Option<String> {
-    last_time(snapshot, false)
+    time_of_summary(snapshot).or_else(|| last_time(snapshot, false))
 }
 
 fn between(from: Option<String>, to: Option<String>) -> Option<u64> {
@@ -291,7 +291,10 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
             }
             Some("thinking") => {}
             Some("result" | "error") if !is_reply => {
-                errors += usize::from(node.field("data_is_error") == Some(JsonValue::Bool(true)));
+                // What a compaction kept was counted before.
+                let is_new = node.cycle().is_none_or(|made| made == snapshot.cycle());
+                let is_error = node.field("data_is_error") == Some(JsonValue::Bool(true));
+                errors += usize::from(is_new && is_error);
             }
             _ => replied |= is_reply,
         }

@@ -8,7 +8,7 @@ use super::prices::{Money, Prices};
 use super::report::{Report, ReportOptions, no_price};
 use super::sent::{Sent, scaled};
 use super::tokenizer::Tokenizer;
-use super::usage::{Usage, Used, response};
+use super::usage::{Response, Usage, Used};
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::index::NodeRef;
@@ -56,7 +56,7 @@ pub struct TokenReport {
     is_part: bool,
     /// The calls of the session, each with what its response is known by.
     #[serde(skip)]
-    calls: Vec<(Option<String>, Used)>,
+    calls: Vec<(Option<Response>, Used)>,
 }
 
 /// What a call cost.
@@ -131,7 +131,7 @@ impl Report for TokenReport {
             });
             if used.requests > 0 {
                 all.include(&used);
-                calls.push((response(&**snapshot), used));
+                calls.push((Response::new(&**snapshot), used));
             }
         }
         Ok(Self {

@@ -10,8 +10,9 @@ use crate::support::diag::Error;
 use crate::support::macros::names;
 use crate::support::table::{Paint, TextTable};
 use crate::support::text::{amount, counted, printable};
-use hashbrown::HashSet;
+use hashbrown::HashMap;
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -208,8 +209,9 @@ pub struct Usage {
     pub prices: String,
     #[serde(skip)]
     table: Prices,
+    /// What responses are known by, with the number of the session that had them first.
     #[serde(skip)]
-    seen: HashSet<String>,
+    seen: HashMap<Digest, u64>,
     /// The models of calls without a price; `None` where a call names none.
     #[serde(skip)]
     without_price: BTreeSet<Option<String>>,
@@ -227,7 +229,7 @@ impl Usage {
             repeated: 0,
             prices: prices.date().to_owned(),
             table: prices,
-            seen: HashSet::new(),
+            seen: HashMap::new(),
             without_price: BTreeSet::new(),
         }
     }
@@ -254,7 +256,7 @@ impl Usage {
     fn add_commit(&mut self, name: &str, commit: &impl CallOrigin) {
         ensure();
         let call = self.table.call_of(commit);
-        if !call.made || self.is_repeated(response(commit)) {
+        if !call.made || self.is_repeated(Response::new(commit).as_ref()) {
             return;
         }
         let time = || commit.time();
@@ -279,9 +281,9 @@ impl Usage {
     }
 
     /// Adds the calls of a session, each with what its response is known by, as a group with its name.
-    pub(super) fn add_calls(&mut self, name: &str, calls: &[(Option<String>, Used)]) {
+    pub(super) fn add_calls(&mut self, name: &str, calls: &[(Option<Response>, Used)]) {
         for (response, used) in calls {
-            if !self.is_repeated(response.clone()) {
+            if !self.is_repeated(response.as_ref()) {
                 self.include(Some(name.to_owned()), used);
             }
         }
@@ -289,8 +291,17 @@ impl Usage {
     }
 
     /// Whether a response was counted before; then it is counted as repeated.
-    fn is_repeated(&mut self, response: Option<String>) -> bool {
-        let repeated = response.is_some_and(|known| !self.seen.insert(known));
+    fn is_repeated(&mut self, response: Option<&Response>) -> bool {
+        let session = self.sessions;
+        let repeated = match response {
+            None => false,
+            Some(Response::Id(id)) => self.seen.insert(*id, session).is_some(),
+            // Calls of one session may be alike.
+            Some(Response::Counts(known)) => {
+                let first = known.map(|known| *self.seen.entry(known).or_insert(session));
+                first.iter().any(|first| *first != session)
+            }
+        };
         self.repeated += u64::from(repeated);
         repeated
     }
@@ -383,11 +394,35 @@ fn row(name: String, used: &Used) -> [String; 7] {
     ]
 }
 
-/// What a response is known by: its id, else its time and the provider's counts, else nothing.
-pub(super) fn response(commit: &impl CallOrigin) -> Option<String> {
-    let usage = commit.meta().value("usage")?;
-    match get(&members(usage), "response_id").and_then(string) {
-        Some(id) => Some(id.into_owned()),
-        None => Some(format!("{} {usage}", commit.time()?)),
+/// A hash.
+type Digest = [u8; 32];
+
+/// What a response is known by where another session has a copy of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Response {
+    /// Its id.
+    Id(Digest),
+    /// The provider's counts with its time, and with the id of its session, or of the one from which that was forked: a copy
+    /// may have the time of the fork.
+    Counts([Digest; 2]),
+}
+
+impl Response {
+    /// That of a commit; `None` if nothing is known of it.
+    pub(super) fn new(commit: &impl CallOrigin) -> Option<Self> {
+        let usage = commit.meta().value("usage")?;
+        let digest = |text: &str| Sha256::digest(text).into();
+        if let Some(id) = get(&members(usage), "response_id").and_then(string) {
+            return Some(Self::Id(digest(&id)));
+        }
+        let meta = members(commit.meta().value("meta").unwrap_or_default());
+        let inside = |name| get(&meta, name).map(members).unwrap_or_default();
+        let parent = inside("parent");
+        let forked = get(&parent, "forked").and(get(&parent, "session_id"));
+        let session = inside("session");
+        let origin = forked.or_else(|| get(&session, "id"));
+        let time = commit.time()?;
+        let with = |word: &str| digest(&format!("{word} {usage}"));
+        Some(Self::Counts([with(&time), with(origin.unwrap_or(&time))]))
     }
 }

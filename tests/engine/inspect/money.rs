@@ -300,6 +300,49 @@ fn usage_counts_each_response_once() {
     }
 }
 
+/// Calls without an id: those of one session are counted though they are alike, those of a fork are not counted again though
+/// they have the time of the fork.
+#[test]
+fn responses_without_an_id_are_known_by_their_session() {
+    let session = |meta: &str, times: [&str; 2]| {
+        let block = |cycle: usize| {
+            format!(
+                r#"{{"id":"b{cycle}","nodeType":"cb","role":"assistant","content":"yes","created_at_iso":"{}","data_reply":"{cycle}"}}"#,
+                times[cycle - 1]
+            )
+        };
+        let turn = |cycle: usize| {
+            format!(
+                r#"{{"id":"t{cycle}","nodeType":"mt","creation_index":{cycle},"children":[{}]}}"#,
+                block(cycle)
+            )
+        };
+        let lines = (1..=2).map(|cycle| {
+            let turns: Vec<String> = (1..=cycle).map(turn).collect();
+            format!(
+                r#"{{"cycle":{cycle},"meta":{meta},"usage":{{"input_tokens":10,"output_tokens":1}},"root":{{"id":"r","children":[{{"id":"q","nodeType":"^seq","children":[{}]}}]}}}}"#,
+                turns.join(",")
+            ) + "\n"
+        });
+        Session::from_slice(lines.collect::<String>().as_bytes()).expect("a session")
+    };
+    let (first, second) = ("2026-01-01T10:00:00Z", "2026-01-01T11:00:00Z");
+    let of = |sessions: &[&Session]| {
+        let mut usage = Usage::new(UsageBy::Session, prices());
+        for session in sessions {
+            usage.add("one", session).expect("its calls");
+        }
+        (usage.total.requests, usage.repeated)
+    };
+    let own = session(r#"{"session":{"id":"s"}}"#, [first; 2]);
+    let other = session(r#"{"session":{"id":"o"}}"#, [second; 2]);
+    let meta = r#"{"session":{"id":"f"},"parent":{"session_id":"s","forked":true}}"#;
+    let fork = session(meta, [second, second]);
+    assert_eq!(of(&[&own]), (2, 0));
+    assert_eq!(of(&[&own, &other]), (4, 0));
+    assert_eq!(of(&[&own, &fork]), (2, 2));
+}
+
 #[test]
 fn a_limit_of_cost_names_the_call_that_passes_it() {
     let session = session(&calls());

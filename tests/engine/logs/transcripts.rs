@@ -650,6 +650,53 @@ fn claude_code_says_which_response_it_was_and_a_title_at_the_end_is_in_the_worki
     }
 }
 
+/// What is known of a session is known while a tool runs, too; and the summary of another conversation is not its title.
+#[test]
+fn a_log_that_waits_for_a_reply_says_whose_it_is() {
+    let line = |id: u32, message: Value| {
+        json!({
+            "type": message["role"], "uuid": format!("u{id}"), "cwd": "/srv/app",
+            "parentUuid": (id > 1).then(|| format!("u{}", id - 1)),
+            "timestamp": format!("2026-01-01T10:00:0{id}.000Z"), "sessionId": "s", "message": message,
+        })
+        .to_string()
+    };
+    let summary = |leaf: &str, text: &str| {
+        json!({"type": "summary", "leafUuid": leaf, "summary": text}).to_string()
+    };
+    let call = json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {}});
+    let result = json!({"type": "tool_result", "tool_use_id": "t1", "content": "done"});
+    let lines = [
+        summary("elsewhere", "Another conversation"),
+        line(1, json!({"role": "user", "content": "List the files"})),
+        line(
+            2,
+            json!({"id": "r1", "role": "assistant", "model": "m", "content": [call]}),
+        ),
+        line(3, json!({"role": "user", "content": [result]})),
+        summary("u3", "Files of the app"),
+    ];
+    for (count, title) in [(4, "List the files"), (5, "Files of the app")] {
+        let log = lines[..count].join("\n") + "\n";
+        let imported = import(log.as_bytes(), &ImportOptions::default()).expect("a good log");
+        let waiting = documents(&holds_together(&imported)[0]);
+        let waiting = waiting.last().expect("one");
+        assert_eq!(waiting["working"], true);
+        let meta = &waiting["meta"];
+        assert_eq!(
+            (&meta["agent"], &meta["project"]),
+            (&"claude-code".into(), &"/srv/app".into())
+        );
+        assert_eq!(
+            (&meta["source"], &meta["title"]),
+            (&"transcript".into(), &title.into())
+        );
+        let report = imported.report.to_json();
+        let skipped = &report["lines"]["skipped"];
+        assert_eq!(skipped["summary (of a message that is not before it)"], 1);
+    }
+}
+
 #[test]
 fn a_response_of_several_lines_was_written_when_the_last_was() {
     let line = |second: u32, kind: &str, id: u32, message: Value| {

@@ -11,7 +11,7 @@ mod postgres;
 mod servers;
 mod write;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
@@ -357,6 +357,33 @@ fn runs_are_compared_and_logs_are_listed() {
     let found = server.get("/api/sessions?search=RIM%20chat.json").json();
     assert_eq!(found["sessions"][0]["name"], "logs/chat.json");
     assert_eq!(found["sessions"].as_array().map(Vec::len), Some(1));
+
+    // A log of several sessions without names: each has that of an import.
+    let chats: Vec<Value> = (1..=3)
+        .map(|number| json!([{"role": "user", "content": format!("Question {number}")}]))
+        .collect();
+    fs::write(
+        directory.path().join("logs/many.json"),
+        json!(chats).to_string(),
+    )
+    .expect("a log");
+    let part = server.get("/api/sessions?search=many&limit=2").json();
+    let name = |at: usize| part["sessions"][at]["name"].clone();
+    assert_eq!(part["sessions"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        (name(0), name(1)),
+        (
+            "logs/many.json#many-1".into(),
+            "logs/many.json#many-2".into()
+        )
+    );
+    let next = quoted(part["next"].as_str().expect("there is more"));
+    let rest = server
+        .get(&format!("/api/sessions?search=many&cursor={next}"))
+        .json();
+    assert_eq!(rest["sessions"][0]["name"], "logs/many.json#many-3");
+    let last = server.get("/api/select?session=logs/many.json%23many-3&selector=.cb");
+    assert!(last.body.contains("cb:1-1"), "{}", last.body);
 
     let diff = server.get("/api/diff?session=logs/chat.json&other=a.db%23runs/chat");
     let (_, printed) = pactql(
