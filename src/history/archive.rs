@@ -3,9 +3,10 @@
 //! An [`Archive`] has a place for each committed snapshot of a session that is kept elsewhere, and asks its [`SnapshotSource`]
 //! for what is missing. It knows no layout and no database: the store brings the source.
 
+use crate::support::lock;
 use std::fmt::Debug;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use super::attempt::Attempts;
 use crate::index::{Meta, Snapshot};
@@ -314,7 +315,7 @@ impl Archive {
         let Some(snapshot) = self.source.part(position, part)? else {
             return Ok(None);
         };
-        let mut parts = held(&self.parts);
+        let mut parts = lock(&self.parts);
         if parts.len() == PARTS {
             parts.remove(0);
         }
@@ -323,7 +324,7 @@ impl Archive {
     }
 
     fn known(&self, position: Position, part: &SnapshotPart) -> Option<Arc<Snapshot>> {
-        let mut parts = held(&self.parts);
+        let mut parts = lock(&self.parts);
         let mut known = parts.iter();
         let at = known.position(|(at, known, _)| *at == position && known.covers(part))?;
         parts[at..].rotate_left(1);
@@ -394,13 +395,8 @@ impl Archive {
     }
 
     fn alone(&self) -> MutexGuard<'_, ()> {
-        held(&self.loading)
+        lock(&self.loading)
     }
-}
-
-/// The content of a lock; what a thread that panicked has left is complete.
-pub(super) fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The source gave another number than was asked for.

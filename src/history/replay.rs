@@ -7,11 +7,12 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use super::archive::{Archive, LoadFailure, Position, SnapshotPart, SnapshotSource, held};
+use super::archive::{Archive, LoadFailure, Position, SnapshotPart, SnapshotSource};
 use super::{History, Session};
 use crate::index::{Snapshot, SnapshotBuilder};
 use crate::support::cancel::{Cancelled, stopped};
 use crate::support::diag::Code;
+use crate::support::lock;
 use crate::tree::documents::Documents;
 
 /// How many snapshots are in memory at a time.
@@ -71,13 +72,13 @@ impl SnapshotSource for Replay {
     }
 
     fn load(&self, wanted: Range<usize>) -> Result<Vec<Arc<Snapshot>>, LoadFailure> {
-        let mut made = held(&self.made);
+        let mut made = lock(&self.made);
         made.advance(wanted.start, &*self.documents)?;
         wanted.map(|_| made.grow(&*self.documents)).collect()
     }
 
     fn load_working(&self) -> Result<Arc<Snapshot>, LoadFailure> {
-        let mut made = held(&self.made);
+        let mut made = lock(&self.made);
         made.advance(self.documents.committed(), &*self.documents)?;
         made.grow(&*self.documents)
     }
@@ -91,7 +92,7 @@ impl SnapshotSource for Replay {
     }
 
     fn rest(&self) {
-        *held(&self.made) = ReplayState::default();
+        *lock(&self.made) = ReplayState::default();
     }
 }
 

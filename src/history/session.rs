@@ -1,5 +1,6 @@
 //! Sessions: reading documents into a history that any number of threads can read.
 
+use crate::support::lock;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ impl Session {
 
     #[cfg(feature = "store")]
     pub(crate) fn origin(&self) -> std::sync::MutexGuard<'_, Option<StoreOrigin>> {
-        super::archive::held(&self.origin)
+        lock(&self.origin)
     }
 
     /// Its name in a store; `None` if it is from elsewhere.

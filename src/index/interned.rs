@@ -3,7 +3,8 @@
 //! A process that serves many sessions of one agent has its system prompt and its tools in each of them. The table
 //! keeps no content alive: it forgets those that no segment has any more. It must not know what a content says.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use crate::support::lock;
+use std::sync::{Arc, Mutex, Weak};
 
 use hashbrown::HashTable;
 
@@ -23,7 +24,7 @@ struct ContentTable {
 /// The one copy of a content. Linear in it; at times linear in the number of contents.
 pub(super) fn interned(content: &str) -> Arc<String> {
     let hash = hash_text(content);
-    let mut contents = CONTENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut contents = lock(&CONTENTS);
     let known = contents.table.find(hash, |(other, known)| {
         *other == hash && known.upgrade().is_some_and(|known| *known == content)
     });

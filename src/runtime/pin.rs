@@ -1,6 +1,7 @@
 //! References: handles that pin nodes until they are dropped (RUNTIME §3).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use crate::support::lock;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use hashbrown::HashMap;
 
@@ -13,7 +14,7 @@ pub(crate) struct Pins(Arc<Mutex<Board>>);
 
 impl Pins {
     fn board(&self) -> MutexGuard<'_, Board> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     pub(crate) fn pin(&self, id: &str) -> Reference {

@@ -34,6 +34,7 @@ mod write;
 #[allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 mod server;
 
+use crate::support::lock;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -107,18 +108,18 @@ impl Store {
     /// Changes how many bytes of indexes of sessions may stay in memory.
     #[cfg(feature = "view")]
     pub(crate) fn set_memory(&self, memory: usize) {
-        open::lock(&self.open).set_memory(memory);
+        lock(&self.open).set_memory(memory);
     }
 
     /// The bytes that stay in memory now.
     #[cfg(feature = "view")]
     pub(crate) fn memory_used(&self) -> usize {
-        open::lock(&self.open).bytes()
+        lock(&self.open).bytes()
     }
 
     /// How many sessions are open for reading, within the budget of memory.
     pub fn open_sessions(&self) -> usize {
-        open::lock(&self.open).len()
+        lock(&self.open).len()
     }
 
     /// A session for reading: the newest commit at the time of the call, and what came before. Nothing of
@@ -149,7 +150,7 @@ impl Store {
         };
         let mut left = names;
         while !left.is_empty() {
-            let size = open::lock(&self.open).fitting().min(left.len());
+            let size = lock(&self.open).fitting().min(left.len());
             let (now, later) = left.split_at(size);
             let found: Vec<_> = now.par_iter().map(read).collect();
             // They were counted as they were opened.

@@ -21,7 +21,7 @@ macro_rules! setters {
 /// name, which stands after the colon.
 macro_rules! names {
     ($(#[$meta:meta])* $vis:vis enum $Enum:ident: $name:ident {
-        $($(#[$doc:meta])* $Variant:ident = $text:literal,)*
+        $($(#[$doc:meta])* $Variant:ident = $text:expr,)*
     }) => {
         $(#[$meta])*
         $vis enum $Enum {

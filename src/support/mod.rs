@@ -11,3 +11,11 @@ pub(crate) mod macros;
 pub(crate) mod scratch;
 pub(crate) mod table;
 pub(crate) mod text;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What is behind a lock. What a thread that panicked has left there is complete: every change under a lock is one assignment,
+/// or one of a collection.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

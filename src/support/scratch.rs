@@ -4,12 +4,13 @@
 //! and locked, so that the next program that writes to the same target knows those that a killed one left
 //! behind, and removes them. This module must not know what is in them.
 
+use super::lock;
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// What is being written in this process.
 static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -58,7 +59,7 @@ impl PartialFile {
     fn make(target: &Path, create: impl Fn(&Path) -> io::Result<File>) -> io::Result<Self> {
         loop {
             let path = named(target, NEXT.fetch_add(1, Ordering::Relaxed));
-            let mut open = lock();
+            let mut open = self::open();
             let file = match create(&path) {
                 // Of a process of the same number, on another machine.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -100,7 +101,7 @@ impl PartialFile {
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        let mut open = lock();
+        let mut open = self::open();
         remove(&self.path);
         open.retain(|path| *path != self.path);
     }
@@ -127,13 +128,13 @@ pub(crate) fn private_directory(path: &Path, above: bool) -> io::Result<()> {
 /// Removes all that is being written, and keeps other threads from starting again: the program ends now.
 #[cfg(feature = "cli")]
 pub(crate) fn end() {
-    let open = lock();
+    let open = open();
     open.iter().for_each(|path| remove(path));
     std::mem::forget(open);
 }
 
-fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
-    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+fn open() -> MutexGuard<'static, Vec<PathBuf>> {
+    lock(&OPEN)
 }
 
 fn remove(path: &Path) {

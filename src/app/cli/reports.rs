@@ -22,6 +22,7 @@ use crate::inspect::{
 };
 use crate::store::Store;
 use crate::support::diag::Error;
+use crate::support::lock;
 use crate::support::table::{Paint, TableCell, TextTable};
 use crate::support::text::amount;
 use clap::Args;
@@ -29,7 +30,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::collections::HashMap;
 use std::io::{self, IsTerminal};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 /// A line of a report with the session it is about.
 #[derive(Serialize)]
@@ -536,7 +537,7 @@ impl RunCommand for TopArgs {
         }
         // Each thread takes one that is free. `None` before the tokenizer is known, which the first session decides.
         let tops: Mutex<Vec<Top>> = Mutex::default();
-        let free = || tops.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = || lock(&tops);
         let add = |opened: &Opened| {
             let tokenizer = *tokenizer.get()?;
             let top = free().pop();

@@ -10,6 +10,7 @@ use crate::app::present::{Exit, Failure, Result, sessions};
 use crate::history::Session;
 use crate::store::{FileId, Store, id_of};
 use crate::support::diag::{Diagnostic, Error};
+use crate::support::lock;
 use crate::tree::source::{is_several, read_all, read_files};
 use crate::tree::{Limits, SourceError};
 use cap_std::fs::Metadata;
@@ -17,7 +18,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 /// The total bytes of the files whose sessions are kept; a larger session is loaded for each call.
@@ -207,7 +208,7 @@ impl OpenStores {
             root.resolve(&format!("{}{ending}", place.display()))?;
         }
         let before = identity(root, &place, name)?;
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.0);
         if let Some((known, store)) = open.get(&place)
             && *known == before
         {

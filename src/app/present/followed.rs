@@ -4,12 +4,13 @@
 //! This file must not know why logs are followed.
 
 use crate::logs::{Fate, FollowedLog, ImportOptions, Imported, LogBytes, LogError};
+use crate::support::lock;
 use crate::tree::Limits;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// How many bytes of logs are followed at a time; a larger log is read as a whole. What is kept of a log takes about as much
 /// memory.
@@ -92,13 +93,13 @@ impl FollowedLogs {
 
     /// A log is taken while it is read: one whose reading fails or is cancelled is opened again.
     fn take(&self, path: &Path) -> Option<FollowedLog> {
-        let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logs = lock(&self.logs);
         let at = logs.iter().position(|one| one.path == path)?;
         Some(logs.remove(at).log)
     }
 
     fn put(&self, followed: Followed) {
-        let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logs = lock(&self.logs);
         logs.retain(|one| one.path != followed.path);
         logs.push(followed);
         let mut bytes: u64 = logs.iter().map(|one| one.bytes).sum();

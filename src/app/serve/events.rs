@@ -4,7 +4,7 @@
 //! that does not read what it is sent is given up.
 
 use super::app::{Answer, App, arguments};
-use super::hub::{CLIENTS, Client, WAITING, lock};
+use super::hub::{CLIENTS, Client, WAITING};
 use super::places::SeenSession;
 use crate::app::calls::{SessionSource as _, TABLE};
 use crate::app::present::{Exit, Failure, Result};
@@ -13,6 +13,7 @@ use crate::history::Session;
 use crate::inspect::{Part, Report as _, ReportOptions, StepReport};
 use crate::query::ir::Edition;
 use crate::support::cancel::Cancel;
+use crate::support::lock;
 use axum::extract::{Request, State};
 use axum::response::IntoResponse as _;
 use axum::response::sse::{Event, KeepAlive, Sse};

@@ -1,7 +1,8 @@
 //! Who gets events, and sending them. It must not know what has grown.
 
+use crate::support::lock;
 use axum::response::sse::Event;
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Mutex, mpsc};
 
 /// The most clients, and how many events wait for each.
 pub(super) const CLIENTS: usize = 64;
@@ -21,10 +22,6 @@ pub(super) struct Client {
     /// Whether nothing was sent yet.
     pub(super) is_new: bool,
     pub(super) events: tokio::sync::mpsc::Sender<Event>,
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Hub {

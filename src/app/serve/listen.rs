@@ -6,6 +6,7 @@ use super::guard::Guard;
 use super::places::Places;
 use super::routes::router;
 use crate::app::present::{Exit, Failure, Result};
+use crate::support::lock;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -148,7 +149,7 @@ struct Unasked(Mutex<BTreeMap<u64, Arc<Notify>>>);
 
 impl Unasked {
     fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Notify>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Adds one. What is returned says when it is to be closed.

@@ -1,9 +1,10 @@
 //! Counts and times of requests, in the text form of Prometheus.
 
+use crate::support::lock;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The upper ends of the classes of times, in seconds.
@@ -51,7 +52,7 @@ impl Drop for GaugeGuard<'_> {
 
 impl Metrics {
     pub(super) fn answered(&self, route: &str, status: u16, took: Duration) {
-        let mut all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.requests);
         let times = all.entry((route.to_owned(), status)).or_default();
         let seconds = took.as_secs_f64();
         times.count += 1;
@@ -69,7 +70,7 @@ impl Metrics {
             out,
             "# HELP {name} Time until a request was answered.\n# TYPE {name} histogram"
         );
-        let all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = lock(&self.requests);
         for ((route, status), times) in &*all {
             let labels = format!("route=\"{route}\",status=\"{status}\"");
             for (within, end) in times.within.iter().zip(ENDS) {

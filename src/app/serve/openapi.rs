@@ -1,20 +1,7 @@
 //! The HTTP interface as an OpenAPI document, made of the table of routes.
 
 use crate::app::calls::{CallEntry, TABLE};
-use serde_json::{Value, json};
-use utoipa::openapi::content::Content;
-use utoipa::openapi::header::HeaderBuilder;
-use utoipa::openapi::path::{
-    HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem,
-};
-use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::response::ResponseBuilder;
-use utoipa::openapi::schema::Schema;
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{
-    ComponentsBuilder, InfoBuilder, OpenApiBuilder, PathsBuilder, Ref, RefOr, Required,
-    SecurityRequirement,
-};
+use serde_json::{Map, Value, json};
 
 /// What may go wrong, by status.
 const REFUSALS: [(&str, &str); 10] = [
@@ -36,105 +23,72 @@ const REFUSALS: [(&str, &str); 10] = [
     ("503", "It took too long, or the server is ending."),
 ];
 
-fn schema(value: Value) -> RefOr<Schema> {
-    serde_json::from_value(value).unwrap_or_default()
+fn header(name: &str, about: &str, required: bool) -> Value {
+    json!({
+        "name": name, "in": "header", "required": required, "description": about,
+        "schema": {"type": "string"},
+    })
 }
 
-fn header(name: &str, about: &str, required: bool) -> utoipa::openapi::path::Parameter {
-    ParameterBuilder::new()
-        .name(name)
-        .parameter_in(ParameterIn::Header)
-        .required(if required {
-            Required::True
-        } else {
-            Required::False
-        })
-        .description(Some(about))
-        .schema(Some(schema(json!({"type": "string"}))))
-        .build()
-}
-
-fn path(entry: &CallEntry, method: HttpMethod) -> PathItem {
-    let is_write = method == HttpMethod::Post;
-    let is_stream = entry.name == "events";
-    let kind = if is_stream {
-        "text/event-stream"
+fn operation(entry: &CallEntry, is_write: bool) -> Value {
+    let answer = if entry.name == "events" {
+        json!({"text/event-stream": {"schema": {"type": "string"}}})
     } else {
-        "application/json"
+        json!({"application/json": {"schema": {}}})
     };
-    let content = if is_stream {
-        json!({"type": "string"})
-    } else {
-        json!({})
-    };
-    let mut answer = ResponseBuilder::new()
-        .description("The answer.")
-        .content(kind, Content::new(Some(schema(content))));
-    if is_write {
-        let fence = HeaderBuilder::new()
-            .description(Some("The fence of the session after the change."))
-            .schema(Some(schema(json!({"type": "integer"}))));
-        answer = answer.header("Pactql-Fence", fence.build());
-    }
-    let mut operation = OperationBuilder::new()
-        .operation_id(Some(&*entry.name))
-        .summary(Some(&*entry.about))
-        .response("200", answer.build());
+    let mut responses = json!({"200": {"description": "The answer.", "content": answer}});
     for (status, about) in REFUSALS {
         let write_alone = matches!(status, "408" | "409" | "413");
         if is_write || !write_alone {
-            let error = Content::new(Some(RefOr::Ref(Ref::from_schema_name("Error"))));
-            let refusal = ResponseBuilder::new()
-                .description(about)
-                .content("application/json", error);
-            operation = operation.response(status, refusal.build());
+            let error = json!({"schema": {"$ref": "#/components/schemas/Error"}});
+            responses[status] =
+                json!({"description": about, "content": {"application/json": error}});
         }
     }
-    for parameter in &entry.parameters {
-        let mut value = parameter.schema();
-        let about = value["description"].take();
-        if let Some(value) = value.as_object_mut() {
-            value.remove("description");
+    let parameters = entry.parameters.iter().map(|parameter| {
+        let mut schema = parameter.schema();
+        let about = schema["description"].take();
+        if let Some(schema) = schema.as_object_mut() {
+            schema.remove("description");
         }
-        let required = if parameter.is_required() {
-            Required::True
-        } else {
-            Required::False
-        };
-        let parameter = ParameterBuilder::new()
-            .name(parameter.name())
-            .parameter_in(ParameterIn::Query)
-            .required(required)
-            .description(about.as_str())
-            .schema(Some(schema(value)));
-        operation = operation.parameter(parameter.build());
-    }
+        json!({
+            "name": parameter.name(), "in": "query", "required": parameter.is_required(),
+            "description": about, "schema": schema,
+        })
+    });
+    let mut parameters: Vec<Value> = parameters.collect();
+    let mut operation = json!({"operationId": entry.name, "summary": entry.about});
     if is_write {
-        let body = Content::new(Some(schema(json!({"type": "object"}))));
-        let body = RequestBodyBuilder::new().content("application/json", body);
-        operation = operation
-            .request_body(Some(body.build()))
-            .parameter(header(
-                "Idempotency-Key",
-                "Names the change: one that is sent again is done once.",
-                true,
-            ))
-            .parameter(header(
-                "Pactql-Fence",
-                "Refuse the change if another has written since this fence.",
-                false,
-            ));
+        responses["200"]["headers"] = json!({"Pactql-Fence": {
+            "description": "The fence of the session after the change.",
+            "schema": {"type": "integer"},
+        }});
+        operation["requestBody"] =
+            json!({"content": {"application/json": {"schema": {"type": "object"}}}});
+        parameters.push(header(
+            "Idempotency-Key",
+            "Names the change: one that is sent again is done once.",
+            true,
+        ));
+        parameters.push(header(
+            "Pactql-Fence",
+            "Refuse the change if another has written since this fence.",
+            false,
+        ));
     }
-    PathItem::new(method, operation.build())
+    operation["parameters"] = parameters.into();
+    operation["responses"] = responses;
+    operation
 }
 
 /// The document, as JSON on several lines.
 pub(crate) fn document() -> String {
     let [_, reads, writes] = &*TABLE;
-    let mut paths = PathsBuilder::new();
-    for (entries, method) in [(reads, HttpMethod::Get), (writes, HttpMethod::Post)] {
+    let mut paths = Map::new();
+    for (entries, method) in [(reads, "get"), (writes, "post")] {
         for entry in entries {
-            paths = paths.path(format!("/api/{}", entry.name), path(entry, method.clone()));
+            let operation = operation(entry, method == "post");
+            paths.insert(format!("/api/{}", entry.name), json!({method: operation}));
         }
     }
     let error = json!({
@@ -152,26 +106,24 @@ pub(crate) fn document() -> String {
             },
         }},
     });
-    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
-    let cookie = ApiKey::Cookie(ApiKeyValue::new("pactql_PORT"));
-    let components = ComponentsBuilder::new()
-        .schema("Error", schema(error))
-        .security_scheme("token", SecurityScheme::Http(bearer))
-        .security_scheme("cookie", SecurityScheme::ApiKey(cookie));
-    let none: [&str; 0] = [];
-    let ways = ["token", "cookie"].map(|way| SecurityRequirement::new(way, none));
-    let info = InfoBuilder::new()
-        .title("pactql")
-        .version(env!("CARGO_PKG_VERSION"))
-        .description(Some(
-            "What language models saw. Answers are those of the commands with `--json`.",
-        ));
-    let document = OpenApiBuilder::new()
-        .info(info.build())
-        .paths(paths.build())
-        .components(Some(components.build()))
-        .security(Some(ways));
-    document.build().to_pretty_json().unwrap_or_default()
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "pactql",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "What language models saw. Answers are those of the commands with `--json`.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {"Error": error},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": "pactql_PORT"},
+            },
+        },
+        "security": [{"token": []}, {"cookie": []}],
+    });
+    format!("{document:#}")
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::logs::is_opencode;
 use crate::query::ir::Edition;
 use crate::store::{Glob, ListedInfo, Store};
 use crate::support::cancel;
+use crate::support::lock;
 use crate::tree::{Limits, SourceError};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -27,7 +28,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 /// The most bytes of sessions that are kept to answer the next request: indexes of sessions of stores, and sessions of logs.
@@ -186,10 +187,6 @@ enum Named {
 pub(super) struct SeenSession {
     state: Option<FileState>,
     history: Option<Arc<History>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Places {

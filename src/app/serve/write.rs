@@ -15,6 +15,7 @@ use crate::history::AttemptStatus;
 use crate::render::{Provider, Source, request as request_of};
 use crate::runtime::{DoneAnswer, DoneRequest, NewNode, Policy};
 use crate::support::diag::Code;
+use crate::support::lock;
 use crate::tree::hash::{hex, text_hash};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -22,7 +23,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const FENCE: HeaderName = HeaderName::from_static("pactql-fence");
@@ -206,7 +207,7 @@ async fn change<B: DeserializeOwned>(
                 Change::Edit(_) => Policy::new(),
                 Change::Commit(policy) => policy.clone(),
             };
-            let _one = app.writes.lock().unwrap_or_else(PoisonError::into_inner);
+            let _one = lock(&app.writes);
             let (store, name) = app.places.stored(arguments.needed("session"))?;
             if !arguments.flag("create") {
                 // A session that is missing would be made.

@@ -166,53 +166,28 @@ pub struct InnerTest<G> {
     pub any: Box<[G]>,
 }
 
-/// What a condition with selectors inside says of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum InnerKind {
-    /// A match is below the node.
-    Has,
-    /// The node is none of them.
-    Not,
-    /// The node is one of them.
-    Is,
-    /// A match ends before the node begins.
-    After,
-    /// A match begins after the node ends.
-    Before,
-    /// The node is a call, and one of its results is one of them.
-    HasResult,
-    /// The node is a result, and its call is one of them.
-    HasCall,
+names! {
+    /// What a condition with selectors inside says of them. Its name is written after a colon.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum InnerKind: name {
+        /// A match is below the node.
+        Has = "has",
+        /// The node is none of them.
+        Not = "not",
+        /// The node is one of them.
+        Is = "is",
+        /// A match ends before the node begins.
+        After = "after",
+        /// A match begins after the node ends.
+        Before = "before",
+        /// The node is a call, and one of its results is one of them.
+        HasResult = HAS_RESULT,
+        /// The node is a result, and its call is one of them.
+        HasCall = HAS_CALL,
+    }
 }
 
 impl InnerKind {
-    /// The kind of this name, which is written without the colon.
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "has" => Self::Has,
-            "not" => Self::Not,
-            "is" => Self::Is,
-            "after" => Self::After,
-            "before" => Self::Before,
-            HAS_RESULT => Self::HasResult,
-            HAS_CALL => Self::HasCall,
-            _ => return None,
-        })
-    }
-
-    /// The name, without the colon.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Has => "has",
-            Self::Not => "not",
-            Self::Is => "is",
-            Self::After => "after",
-            Self::Before => "before",
-            Self::HasResult => HAS_RESULT,
-            Self::HasCall => HAS_CALL,
-        }
-    }
-
     /// Whether what stands inside are tests of one node rather than chains.
     pub fn takes_tests(self) -> bool {
         matches!(self, Self::Not | Self::Is | Self::HasResult | Self::HasCall)

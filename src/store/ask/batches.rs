@@ -2,6 +2,7 @@
 //!
 //! It must not know what a selector or an answer is: it is given a function that answers a group of sessions.
 
+use crate::support::lock;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -12,7 +13,6 @@ use rayon::prelude::*;
 
 use super::question::Question;
 use crate::store::read::catalog::ListedSession;
-use crate::store::read::open;
 use crate::support::cancel;
 use crate::support::diag::Error;
 
@@ -74,7 +74,7 @@ impl<T: Send + 'static> Batches<T> {
     }
 
     fn begin(&mut self) -> Range<usize> {
-        let size = open::lock(&self.question.open).fitting();
+        let size = lock(&self.question.open).fitting();
         let start = self.begun;
         self.begun = (start + size).min(self.list.len());
         start..self.begun

@@ -16,6 +16,7 @@ pub(crate) mod question;
 pub(crate) mod rows;
 mod stream;
 
+use crate::support::lock;
 use std::sync::Arc;
 
 use self::answers::{Found, StoreAnswers, StoreCounts, StoreIds, StoreReason};
@@ -30,7 +31,6 @@ use crate::store::Store;
 use crate::store::database::sql::{ResultRow, int, text};
 use crate::store::error::StoreError;
 use crate::store::read::catalog::{self, Glob, ListedSession};
-use crate::store::read::open;
 use crate::support::diag::Error;
 
 /// Minimum number of sessions for a connection of its own that tells whether the list of them is up to date.
@@ -236,11 +236,11 @@ fn listed(store: &Store, glob: &Glob) -> Result<Arc<[ListedSession]>, StoreError
     }
     // Before the list is read: a commit in between is noticed the next time.
     let version = core.home.version()?;
-    let known = open::lock(&store.open).list(version);
+    let known = lock(&store.open).list(version);
     if let Some(known) = known {
         return Ok(known);
     }
     let list: Arc<[ListedSession]> = list()?.into();
-    open::lock(&store.open).keep_list(version, &list);
+    lock(&store.open).keep_list(version, &list);
     Ok(list)
 }

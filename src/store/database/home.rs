@@ -3,10 +3,11 @@
 //! This file decides which database an address means and that it has the layout; it must not know what
 //! the tables are for.
 
+use crate::support::lock;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 #[cfg(feature = "postgres")]
@@ -168,7 +169,7 @@ impl Home {
     }
 
     /// Waits for other threads of this process. [`StoreError::Refused`] in a store that is only read.
-    pub(crate) fn writer(&self) -> Result<WriteConnection<'_>> {
+    pub(crate) fn writer(&self) -> Result<Connection<'_>> {
         if self.options.read_only {
             return Err(StoreError::Refused(format!(
                 "the store {} was opened to be read only; open it to be written",
@@ -177,17 +178,23 @@ impl Home {
         }
         // The caller that panicked with it has rolled back: its guard was dropped.
         let mut writer = lock(&self.writer);
-        if writer.is_none() {
-            let made = self.place.connect(FileAccess::Write, self.options.busy)?;
-            if self.place.file() != self.file {
-                return Err(StoreError::Database(format!(
-                    "{} was replaced by another file while it was open; open the store again",
-                    self.place
-                )));
+        let database = match writer.take() {
+            Some(database) => database,
+            None => {
+                let made = self.place.connect(FileAccess::Write, self.options.busy)?;
+                if self.place.file() != self.file {
+                    return Err(StoreError::Database(format!(
+                        "{} was replaced by another file while it was open; open the store again",
+                        self.place
+                    )));
+                }
+                made
             }
-            *writer = Some(made);
-        }
-        Ok(WriteConnection(writer))
+        };
+        Ok(Connection {
+            database: Some(database),
+            owner: Owner::Writer(writer),
+        })
     }
 
     /// Changes a store whose disk is full, as [`Sqlite::in_place`] does. No connection of this process stays open.
@@ -212,12 +219,12 @@ impl Home {
     }
 
     /// For this caller alone. It goes back to the pool when it is dropped.
-    pub(crate) fn reader(&self) -> Result<ReadConnection<'_>> {
+    pub(crate) fn reader(&self) -> Result<Connection<'_>> {
         let idle = lock(&self.idle).pop();
         let database = idle.map_or_else(|| self.connect_reader(), Ok)?;
-        Ok(ReadConnection {
-            home: self,
+        Ok(Connection {
             database: Some(database),
+            owner: Owner::Readers(self),
         })
     }
 
@@ -272,10 +279,6 @@ impl Home {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The address, without a password.
 impl fmt::Display for Home {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -289,50 +292,25 @@ impl fmt::Debug for Home {
     }
 }
 
-/// The connection that writes. A transaction that was not ended is rolled back.
-pub(crate) struct WriteConnection<'h>(MutexGuard<'h, Option<Box<dyn Database>>>);
-
-#[allow(
-    clippy::expect_used,
-    reason = "it is connected before it is handed out"
-)]
-impl Deref for WriteConnection<'_> {
-    type Target = dyn Database;
-
-    fn deref(&self) -> &Self::Target {
-        &**self.0.as_ref().expect("connected")
-    }
-}
-
-#[allow(
-    clippy::expect_used,
-    reason = "it is connected before it is handed out"
-)]
-impl DerefMut for WriteConnection<'_> {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut **self.0.as_mut().expect("connected")
-    }
-}
-
-impl Drop for WriteConnection<'_> {
-    fn drop(&mut self) {
-        if let Some(database) = self.0.as_mut() {
-            database.rollback();
-        }
-    }
-}
-
-/// A connection that reads. A transaction that was not ended is rolled back.
-pub(crate) struct ReadConnection<'h> {
-    home: &'h Home,
+/// A connection in use. A transaction that was not ended is rolled back.
+pub(crate) struct Connection<'h> {
     database: Option<Box<dyn Database>>,
+    owner: Owner<'h>,
+}
+
+/// Where a connection goes when it is dropped.
+enum Owner<'h> {
+    /// Where the one that writes is; it is locked, so that others wait.
+    Writer(MutexGuard<'h, Option<Box<dyn Database>>>),
+    /// To those that read.
+    Readers(&'h Home),
 }
 
 #[allow(
     clippy::expect_used,
     reason = "only `drop` takes the connection, and nothing comes after it"
 )]
-impl Deref for ReadConnection<'_> {
+impl Deref for Connection<'_> {
     type Target = dyn Database;
 
     fn deref(&self) -> &Self::Target {
@@ -344,17 +322,21 @@ impl Deref for ReadConnection<'_> {
     clippy::expect_used,
     reason = "only `drop` takes the connection, and nothing comes after it"
 )]
-impl DerefMut for ReadConnection<'_> {
+impl DerefMut for Connection<'_> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut **self.database.as_mut().expect("not dropped")
     }
 }
 
-impl Drop for ReadConnection<'_> {
+impl Drop for Connection<'_> {
     fn drop(&mut self) {
-        if let Some(mut database) = self.database.take() {
-            database.rollback();
-            self.home.give_back(database);
+        let Some(mut database) = self.database.take() else {
+            return;
+        };
+        database.rollback();
+        match &mut self.owner {
+            Owner::Writer(slot) => **slot = Some(database),
+            Owner::Readers(home) => home.give_back(database),
         }
     }
 }

@@ -3,9 +3,10 @@
 //! The file is in WAL mode: readers see whole commits and never wait; a commit is on the disk when it
 //! returns. This file knows no table.
 
+use crate::support::lock;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -398,7 +399,7 @@ impl Database for Sqlite {
         into: &mut Wide,
     ) -> Result<()> {
         into.clear();
-        std::mem::swap(&mut *held(&self.rows), into);
+        std::mem::swap(&mut *lock(&self.rows), into);
         let mut order = Vec::with_capacity(32);
         let sql = format!("select {ROW}({columns}) {rest}");
         let done = self.query(&sql, values, &mut |row| {
@@ -406,7 +407,7 @@ impl Database for Sqlite {
             order.extend(start);
             Ok(())
         });
-        std::mem::swap(&mut *held(&self.rows), into);
+        std::mem::swap(&mut *lock(&self.rows), into);
         order.into_iter().for_each(|start| into.add_row(start));
         done
     }
@@ -489,12 +490,8 @@ impl Database for Sqlite {
     }
 }
 
-fn held(rows: &Mutex<Wide>) -> MutexGuard<'_, Wide> {
-    rows.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn put_row(row: &Context<'_>, rows: &Mutex<Wide>) -> i64 {
-    let mut rows = held(rows);
+    let mut rows = lock(rows);
     let start = rows.end();
     for at in 0..row.len() {
         match row.get_raw(at) {

@@ -4,8 +4,9 @@ use crate::store::error::{Result, StoreError};
 use crate::store::read::catalog::{self, ListedSession, SessionEntry};
 use crate::store::read::stored::Stored;
 use crate::store::write::core::Core;
+use crate::support::lock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
 
@@ -181,10 +182,6 @@ const BATCH: (usize, usize) = (8, 256);
 
 /// What an open session takes besides its indexes, in bytes, roughly.
 const OVERHEAD: usize = 2_600;
-
-pub(crate) fn lock(open: &Mutex<OpenSessions>) -> MutexGuard<'_, OpenSessions> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Of a session that is open, only the number of the last commit is read if nothing was committed since.
 pub(crate) fn by_name(

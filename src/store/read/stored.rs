@@ -19,9 +19,9 @@ use crate::store::read::calls;
 use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::load::{self, Placement, Spaced, UnitCache};
 use crate::store::write::core::Core;
-use crate::store::write::queue::lock;
 use crate::store::write::records;
 use crate::support::diag::Code;
+use crate::support::lock;
 
 /// A session as it was at one moment.
 #[derive(Debug)]

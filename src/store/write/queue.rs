@@ -3,7 +3,8 @@
 //! There is no thread for it. A writer that finds no other at work takes every step that waits, keeps all of them
 //! and hands out the results; those who come meanwhile wait for the next turn.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use crate::support::lock;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::store::error::{Result, StoreError};
 use crate::store::write::writer::CommitStep;
@@ -24,11 +25,6 @@ struct QueueState {
 
 /// A step that was kept, and its result.
 type StepSlot = Mutex<Option<(CommitStep, Result<()>)>>;
-
-/// A lock whose holder panicked holds what it held before: every change under it is one assignment.
-pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Steps that are being kept. Dropping it hands out their results and lets the next one keep steps, also
 /// after a panic: then those who wait get an error, and their steps back.
