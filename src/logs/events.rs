@@ -40,6 +40,11 @@ pub(super) fn of_list(raw: &str) -> String {
         .collect()
 }
 
+/// The first event of a stream, as its data.
+pub(super) fn first_event(text: &str) -> Option<String> {
+    data_of(text).into_iter().next()
+}
+
 fn data_of(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut data: Option<String> = None;

@@ -17,7 +17,9 @@
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` or a `part` |
 
 use super::bedrock::is_request as is_bedrock;
-use super::fields::{Others, get_string, is, role_name, text};
+use super::fields::{Others, get_string, is, items, role_name, text};
+use super::forms::answered_by;
+use super::openai::is_surely_chat;
 use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, body_of};
 use super::transcript::{PartType, contents, fate, typed, unknown};
@@ -51,12 +53,22 @@ pub(super) fn sniff(record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     if is_bedrock(&inner) || (!is_list && !is_message) {
         return Sniff::No;
     }
+    // Gateways have models of Anthropic behind another API, and others behind this one.
+    match answered_by(found) {
+        Some(Provider::Anthropic) if is_list => return Sniff::Yes,
+        Some(Provider::Anthropic) | None => {}
+        Some(_) => return Sniff::No,
+    }
+    if is_surely_chat(&inner) {
+        return Sniff::No;
+    }
     let system = get(&inner, "system").map(value_type);
-    let model = text(&inner, "model").unwrap_or_default();
-    if is_list
-        && (matches!(system, Some(ValueType::String | ValueType::Array))
-            || model.contains("claude"))
-    {
+    let has_system = matches!(system, Some(ValueType::String | ValueType::Array));
+    // The system prompt has a member of its own in this API.
+    let is_prompt = |raw: &str| text(&members(raw), "role").as_deref() == Some("system");
+    let is_claude = text(&inner, "model").is_some_and(|model| model.contains("claude"))
+        && !items(&inner, "messages").into_iter().any(is_prompt);
+    if is_list && (has_system || is_claude) {
         return Sniff::Yes;
     }
     (MARKS.iter().any(|mark| record.raw.contains(mark))).into()

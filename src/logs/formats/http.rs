@@ -1,7 +1,7 @@
 //! HTTP exchanges as VCR (cassettes) and browsers or proxies (HAR) record them.
 //!
 //! An exchange whose address is that of a provider's API is a request and its response, also where the host is a
-//! gateway's; [`RequestsReader`] reads it. The model that is in the address, the address without what may authorize
+//! gateway's; [`Apis`] reads it. The model that is in the address, the address without what may authorize
 //! (user, query), time and latency go with it. Headers never do. Server-sent events, event streams and lists of
 //! chunks are put together. A request that was answered with an error is a failed attempt; all other exchanges are
 //! counted as skipped.
@@ -17,22 +17,19 @@
 //! A body is a text, or an object with a `string`, `text` or `base64_string`; one that is packed with gzip is
 //! unpacked.
 
-use super::anthropic::Messages;
-use super::bedrock::Converse;
+use super::answer::Answer;
+use super::apis::Apis;
 use super::fields::{count_unread, inner, is, items, text};
-use super::gemini::Contents;
-use super::openai::Chat;
 use super::reader::{LogReader, LogRecord, RecordAt, Records, Sniff};
-use super::requests::RequestsReader;
-use super::responses::Responses;
 use crate::json::{Accepted, Member, ValueType, get, members, string, value_type};
-use crate::logs::events::{StreamedReply, frames, of_list};
+use crate::logs::events::frames;
 use crate::logs::json::{object, quoted, value};
 use crate::logs::output::Output;
 use crate::logs::report::{Fate, ImportReport};
 use crate::render::Provider;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use std::borrow::Cow;
 
 /// The exchanges of VCR, and the member that has them.
 const INTERACTIONS: [&str; 2] = ["interactions", "http_interactions"];
@@ -58,35 +55,7 @@ fn is_exchange(raw: &str) -> bool {
 
 /// Reads recordings.
 #[derive(Default)]
-pub(super) struct Http {
-    chat: RequestsReader<Chat>,
-    responses: RequestsReader<Responses>,
-    messages: RequestsReader<Messages>,
-    contents: RequestsReader<Contents>,
-    converse: RequestsReader<Converse>,
-}
-
-impl Http {
-    fn all(&mut self) -> [&mut dyn LogReader; 5] {
-        [
-            &mut self.chat,
-            &mut self.responses,
-            &mut self.messages,
-            &mut self.contents,
-            &mut self.converse,
-        ]
-    }
-
-    fn reader(&mut self, provider: Provider) -> &mut dyn LogReader {
-        match provider {
-            Provider::OpenAiResponses => &mut self.responses,
-            Provider::Anthropic => &mut self.messages,
-            Provider::Gemini => &mut self.contents,
-            Provider::Bedrock => &mut self.converse,
-            Provider::OpenAi | Provider::Thread => &mut self.chat,
-        }
-    }
-}
+pub(super) struct Http(Apis);
 
 impl LogReader for Http {
     fn record(&mut self, record: &LogRecord<'_>, records: &dyn Records, out: &mut Output) {
@@ -111,15 +80,13 @@ impl LogReader for Http {
                     json: Accepted::default(),
                     number,
                 };
-                self.reader(provider).record(&call, records, out);
+                self.0.reader(provider).record(&call, records, out);
             }
         }
     }
 
     fn finish(&mut self, records: &dyn Records, out: &mut Output) {
-        for reader in self.all() {
-            reader.finish(records, out);
-        }
+        self.0.finish(records, out);
     }
 }
 
@@ -158,14 +125,16 @@ fn call_of(raw: &str, report: &mut ImportReport) -> Option<(Provider, String)> {
     } else {
         "url"
     });
-    let given = |name| get(&found, name).map(str::to_owned);
+    let given = |name| get(&found, name).map(Cow::Borrowed);
+    let answer = answer(provider, &response);
     let whole = [
-        ("url", Some(quoted(&url))),
-        ("model", model.map(|model| quoted(&model))),
+        ("url", Some(quoted(&url).into())),
+        ("model", model.map(|model| quoted(&model).into())),
         ("started_at", given("startedDateTime")),
         ("latency_ms", given("time")),
-        ("request", Some(body)),
-        ("response", Some(answer(provider, &response))),
+        ("request", Some(body.into())),
+        ("response", Some(answer.response.unwrap_or("null".into()))),
+        ("error", answer.error),
     ];
     let whole = whole.into_iter();
     let whole = whole.filter_map(|(name, value)| Some((name, value?)));
@@ -245,36 +214,21 @@ fn decoded(step: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The response as the API gives it in one piece, or `{"error": …}`.
-fn answer(provider: Provider, response: &[Member<'_>]) -> String {
+/// What came back: the response in one piece, and what went wrong.
+fn answer(provider: Provider, response: &[Member<'_>]) -> Answer<'static> {
     let status = get(response, "status").unwrap_or("0");
     let status = get(&members(status), "code").unwrap_or(status);
     let body = body(response);
     let text = body.text();
-    let json = value(&text);
-    let error = |said: &str| object([("error", said)]);
     let failed = status
         .parse::<u16>()
         .map_or(true, |status| !(200..400).contains(&status));
-    if failed {
-        let found = json.map(members).unwrap_or_default();
-        return match (get(&found, "error"), json) {
-            (Some(said), _) | (None, Some(said)) => error(said),
-            (None, None) if text.is_empty() => error(&quoted(&format!("HTTP {status}"))),
-            (None, None) => error(&quoted(&text)),
-        };
-    }
-    let events = match (json, &body) {
-        (Some(json), _) if value_type(json) == ValueType::Array => of_list(json),
-        (Some(json), _) => return json.to_owned(),
-        (None, Body::Bytes(bytes)) if provider == Provider::Bedrock => frames(bytes),
-        (None, _) => text.into_owned(),
-    };
-    let reply = StreamedReply::from_events(provider, &events);
-    match (reply.response, reply.error) {
-        (Some(response), _) => response,
-        (None, Some(said)) => error(&said),
-        (None, None) => "null".to_owned(),
+    match &body {
+        _ if failed => Answer::failed(status, &text),
+        Body::Bytes(bytes) if provider == Provider::Bedrock && value(&text).is_none() => {
+            Answer::of_events(provider, &frames(bytes))
+        }
+        _ => Answer::of_text(provider, &text),
     }
 }
 
@@ -294,7 +248,7 @@ impl Body {
         }
     }
 
-    fn text(&self) -> std::borrow::Cow<'_, str> {
+    fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => text.into(),
             Self::Bytes(bytes) => String::from_utf8_lossy(bytes),

@@ -23,7 +23,9 @@
 //! A provider's API whose requests are recorded ([`requests::Api`]) also has a form in
 //! [`mod@crate::render`] that gives its requests back.
 
+mod answer;
 mod anthropic;
+mod apis;
 mod atif;
 mod bedrock;
 mod branches;
@@ -35,6 +37,7 @@ mod ctrace;
 mod cursor;
 mod egregore;
 mod fields;
+mod forms;
 mod gemini;
 mod gemini_cli;
 mod http;
@@ -57,14 +60,15 @@ mod swe_agent;
 mod transcript;
 mod unread;
 
+use apis::ByApi;
 #[cfg(feature = "store")]
 pub(super) use live::{ReadCall, read as read_call};
 pub(super) use openai::is_message;
 use reader::{EachRecord, Sniff};
 pub(super) use reader::{InMemory, LogReader, LogRecord, RecordAt, Records};
-use requests::RequestsReader;
 
 use crate::json::{Member, members};
+use crate::render::Provider;
 
 struct FormatEntry {
     format: Format,
@@ -111,16 +115,16 @@ macro_rules! formats {
 formats! {
     /// OpenAI chat: messages (a list, or one a line), objects with `messages` such as fine-tuning
     /// data, requests to Chat Completions, and requests with their responses.
-    OpenAi "openai" Bounded openai::sniff => RequestsReader::<openai::Chat>::default(),
+    OpenAi "openai" Bounded openai::sniff => ByApi::new(Provider::OpenAi),
     /// Anthropic Messages: messages (a list, or one a line), requests, and requests with their
     /// responses.
-    Anthropic "anthropic" Bounded anthropic::sniff => RequestsReader::<anthropic::Messages>::default(),
+    Anthropic "anthropic" Bounded anthropic::sniff => ByApi::new(Provider::Anthropic),
     /// OpenAI Responses: items (a list, or one a line), requests, and requests with their responses.
-    OpenAiResponses "openai-responses" WholeLog responses::sniff => RequestsReader::<responses::Responses>::default(),
+    OpenAiResponses "openai-responses" WholeLog responses::sniff => ByApi::new(Provider::OpenAiResponses),
     /// Gemini `generateContent`: contents, requests, and requests with their responses.
-    Gemini "gemini" Bounded gemini::sniff => RequestsReader::<gemini::Contents>::default(),
+    Gemini "gemini" Bounded gemini::sniff => ByApi::new(Provider::Gemini),
     /// Bedrock `converse`: messages, requests, and requests with their responses.
-    Bedrock "bedrock" Bounded bedrock::sniff => RequestsReader::<bedrock::Converse>::default(),
+    Bedrock "bedrock" Bounded bedrock::sniff => ByApi::new(Provider::Bedrock),
     /// HTTP exchanges that VCR recorded, with any of these requests.
     Vcr "vcr" WholeLog http::is_vcr => http::Http::default(),
     /// HTTP exchanges that a browser or a proxy recorded as HAR, with any of these requests.

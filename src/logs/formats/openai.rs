@@ -16,10 +16,11 @@
 //! | `data_members` | first block | the names of those members |
 //! | `data_other` | first block | unknown members whose field name is one of the above |
 
-use super::fields::{Others, get_string, inner, items, role_name, text};
+use super::fields::{Others, get_string, inner, is, items, role_name, text};
+use super::forms::answered_by;
 use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, body_of, first_choice};
-use super::transcript::{contents, fate, typed, unread};
+use super::transcript::{contents, fate, record as record_of, typed, unread};
 use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{LogCall, LogMessage, LogPart};
@@ -28,10 +29,28 @@ use crate::render::Provider;
 use crate::render::openai::RESERVED;
 
 pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
-    let is_list = |name| get(found, name).map(value_type) == Some(ValueType::Array);
+    let is_list = |name| is(found, name, ValueType::Array);
     let body = body_of(found).unwrap_or_default();
+    if is(&body, "messages", ValueType::Array) && answered_by(found) == Some(Provider::OpenAi) {
+        return Sniff::Yes;
+    }
     let is_chat = is_message(found) || is_list("choices") || has_chat(found) || has_chat(&body);
     if is_chat { Sniff::Maybe } else { Sniff::No }
+}
+
+/// Whether a request has what requests of no other API have, whatever its model: calls, results or tools as only this one
+/// has them.
+pub(super) fn is_surely_chat(request: &[Member<'_>]) -> bool {
+    let any = |name, is_of: fn(&[Member<'_>]) -> bool| {
+        let mut all = items(request, name).into_iter();
+        all.any(|raw| is_of(&members(raw)))
+    };
+    let is_own = |message: &[Member<'_>]| {
+        let role = text(message, "role").unwrap_or_default();
+        let is_own = matches!(&*role, "tool" | "function");
+        is_own || is(message, "tool_calls", ValueType::Array)
+    };
+    any("messages", is_own) || any("tools", |tool| is(tool, "function", ValueType::Object))
 }
 
 /// Whether an object has a list of messages. Some of the list are not read in every chat.
@@ -75,8 +94,20 @@ impl Api for Chat {
         found: &[Member<'_>],
         report: &mut ImportReport,
     ) -> Option<(Vec<LogMessage>, LogCall)> {
-        let choice = first_choice(&items(found, "choices"), report);
-        let message = read(get(&choice, "message")?, report);
+        let choices = elements(get(found, "choices")?);
+        let usage = get(found, "usage").filter(|raw| *raw != "null");
+        let has_message = |raw: &&str| get(&members(raw), "message").is_some();
+        if usage.is_none() && !choices.first().is_some_and(has_message) {
+            return None;
+        }
+        let choice = first_choice(&choices, report);
+        let message = get(&choice, "message").map(|raw| read(raw, report));
+        // A choice without a message is of another API, such as that of completions.
+        let other = if message.is_some() {
+            Vec::new()
+        } else {
+            record_of(&choice, &["finish_reason", "index"], report)
+        };
         let said = [
             ("stop_reason", get(&choice, "finish_reason")),
             ("response_id", get(found, "id")),
@@ -84,9 +115,10 @@ impl Api for Chat {
         ];
         let call = LogCall {
             time: get(found, "created").and_then(super::fields::time),
-            ..LogCall::used(get(found, "usage"), &said)
+            meta: other,
+            ..LogCall::used(usage, &said)
         };
-        Some((vec![message], call))
+        Some((message.into_iter().collect(), call))
     }
 }
 

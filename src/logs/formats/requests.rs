@@ -12,12 +12,12 @@
 //! A request belongs to the session whose last request it has most messages of; one that has none,
 //! or that starts again, begins a session. This file must not know the members of any one API's messages.
 
+use super::answer::{Answer, error_of};
 use super::fields::{inner, items, text, time};
 use super::reader::{LogReader, LogRecord, RecordAt, Records};
 use super::transcript::record as record_of;
 use crate::json::{Accepted, Member, ValueType, elements, get, members, string, value_type};
-use crate::logs::events::{StreamedReply, of_list};
-use crate::logs::json::canonical;
+use crate::logs::json::{canonical, object, quoted};
 use crate::logs::log::{
     About, Event, LogCall, LogMessage, LogRequest, LogTool, RequestOrigin, failed, object_without,
 };
@@ -116,6 +116,11 @@ pub(super) trait Api {
     /// The id by which later requests name a response in the place of messages.
     fn chain_id(&self, _response: &[Member<'_>]) -> Option<String> {
         None
+    }
+
+    /// What went wrong by a response's own account, as canonical JSON.
+    fn error(&self, response: &[Member<'_>]) -> Option<String> {
+        error_of(response)
     }
 
     fn response(
@@ -230,6 +235,24 @@ struct WaitingRequest {
     failed: bool,
 }
 
+/// What came back for a request by the members of the record around both; `None` if they do not say.
+fn answer<'a, A: Api>(json: Accepted<'_>, found: &[Member<'a>]) -> Option<Answer<'a>> {
+    let raw = get(found, "response");
+    let error = error_of(found).filter(|_| raw.is_some() || get(found, "request").is_some());
+    if raw.is_none() && error.is_none() {
+        return None;
+    }
+    let mut answer = raw.map_or_else(Answer::default, |raw| Answer::of(A::PROVIDER, json, raw));
+    answer.error = answer.error.or(error.map(Cow::Owned));
+    Some(answer)
+}
+
+/// Whether something of a reply came.
+fn says(reply: &[LogMessage]) -> bool {
+    let mut parts = reply.iter().flat_map(|message| &message.parts);
+    parts.any(|part| part.content.as_deref().is_some_and(|said| said != "\"\""))
+}
+
 /// The name of the session, and the call, as the members that a recorder wrote around a request say. Headers are not
 /// looked at; other members are counted.
 fn around<'a>(found: &[Member<'a>], report: &mut ImportReport) -> (Option<Cow<'a, str>>, LogCall) {
@@ -322,12 +345,12 @@ impl<A: Api> RequestsReader<A> {
         &mut self,
         record: &LogRecord<'_>,
         found: &[Member<'_>],
-        response: Option<&str>,
+        answer: Option<Answer<'_>>,
         (session, call): (Option<Cow<'_, str>>, LogCall),
         out: &mut Output,
     ) {
         let mut parsed = self.api.request(found, &mut out.report);
-        if response.is_none() && !self.api.is_request(found) {
+        if answer.is_none() && !self.api.is_request(found) {
             self.conversation(record, found, parsed, out);
             return;
         }
@@ -359,59 +382,92 @@ impl<A: Api> RequestsReader<A> {
         };
         self.open[at].messages.clone_from(&request.messages);
         self.wait(at, own, request, out);
-        if let Some(response) = response {
-            let whole = (value_type(response) == ValueType::Array)
-                .then(|| StreamedReply::from_events(A::PROVIDER, &of_list(response)).response)
-                .flatten();
-            let response = whole.as_deref().unwrap_or(response);
-            self.response(&body(record.json, response), out);
+        let answer = answer.unwrap_or_default();
+        if !self.answered(record.json, &answer, out) {
+            self.unread(&answer, out);
         }
     }
 
-    /// Adds a response to the request that waits for it. Returns false if it is none.
-    fn response(&mut self, found: &[Member<'_>], out: &mut Output) -> bool {
+    /// Adds what came back to the request that waits for it. Returns false if it is nothing that is understood.
+    fn answered(&mut self, json: Accepted<'_>, answer: &Answer<'_>, out: &mut Output) -> bool {
         let Some(waiting) = &mut self.waiting else {
             return false;
         };
-        if let Some((mut reply, call)) = self.api.response(found, &mut out.report) {
-            for message in &mut reply {
-                message.time = message.time.or(call.time);
+        let found = json.members(answer.response.as_deref().unwrap_or_default());
+        let error = answer.error.as_deref().map(canonical);
+        let error = error.or_else(|| self.api.error(&found));
+        match (self.api.response(&found, &mut out.report), error) {
+            (Some((reply, mut call)), error) if error.is_none() || says(&reply) => {
+                call.usage
+                    .extend(error.map(|error| ("error".into(), error)));
+                self.replied(&found, reply, call);
+                self.release(out);
             }
-            let request = &mut waiting.request;
-            if let Some(id) = self.api.chain_id(found) {
-                let before = request.messages.iter().skip(waiting.own).cloned();
-                let mut chain: Vec<Arc<LogMessage>> = before.collect();
-                for message in &mut reply {
-                    message.response = Some(id.clone());
-                    chain.push(Arc::new(message.clone()));
-                }
-                self.chained.insert(id, (waiting.at, chain));
+            (read, Some(error)) => {
+                let used = read.map(|(_, call)| call.usage).unwrap_or_default();
+                let attempt = if used.is_empty() {
+                    failed(&error)
+                } else {
+                    let status = quoted("error");
+                    let used = object(used.iter().map(|(name, value)| (name, value)));
+                    canonical(&object([
+                        ("error", &error),
+                        ("status", &status),
+                        ("usage", &used),
+                    ]))
+                };
+                waiting.failed = true;
+                out.event(self.open[waiting.at].session, Event::Failed(attempt));
             }
-            request.reply = reply;
-            request.call.time = request.call.time.or(call.time);
-            for (name, value) in call.usage {
-                let usage = &mut request.call.usage;
-                match usage.iter().find(|(known, _)| *known == name) {
-                    None => usage.push((name, value)),
-                    // The address says which one was asked for.
-                    Some((_, asked)) if name == "model" && *asked != value => {
-                        usage.push(("model_version".into(), value));
-                    }
-                    Some(_) => {}
-                }
-            }
-            request.call.meta.extend(call.meta);
-            waiting.failed = false;
-            self.release(out);
-            return true;
+            (_, None) => return false,
         }
-        let Some(error) = get(found, "error").filter(|error| *error != "null") else {
-            return false;
-        };
-        let attempt = failed(&canonical(error));
-        out.event(self.open[waiting.at].session, Event::Failed(attempt));
-        waiting.failed = true;
         true
+    }
+
+    /// Adds a reply to the request that waits for it.
+    fn replied(&mut self, found: &[Member<'_>], mut reply: Vec<LogMessage>, call: LogCall) {
+        let Some(waiting) = &mut self.waiting else {
+            return;
+        };
+        for message in &mut reply {
+            message.time = message.time.or(call.time);
+        }
+        let request = &mut waiting.request;
+        if let Some(id) = self.api.chain_id(found) {
+            let before = request.messages.iter().skip(waiting.own).cloned();
+            let mut chain: Vec<Arc<LogMessage>> = before.collect();
+            for message in &mut reply {
+                message.response = Some(id.clone());
+                chain.push(Arc::new(message.clone()));
+            }
+            self.chained.insert(id, (waiting.at, chain));
+        }
+        request.reply = reply;
+        request.call.time = request.call.time.or(call.time);
+        for (name, value) in call.usage {
+            let usage = &mut request.call.usage;
+            match usage.iter().find(|(known, _)| *known == name) {
+                None => usage.push((name, value)),
+                // The address says which one was asked for.
+                Some((_, asked)) if name == "model" && *asked != value => {
+                    usage.push(("model_version".into(), value));
+                }
+                Some(_) => {}
+            }
+        }
+        request.call.meta.extend(call.meta);
+    }
+
+    /// Keeps what came back and is not understood with the request that waits for it, and counts it.
+    fn unread(&mut self, answer: &Answer<'_>, out: &mut Output) {
+        let (Some(waiting), Some(response)) = (&mut self.waiting, &answer.response) else {
+            return;
+        };
+        out.report.part(Fate::Skipped, "response of unknown form");
+        let kept = [("response".into(), &**response)];
+        let kept = record_of(&kept, &[], &mut out.report);
+        waiting.request.call.meta.extend(kept);
+        self.release(out);
     }
 
     /// Which open session a request is of: that of its name, or the one whose last request it has most
@@ -503,12 +559,13 @@ impl<A: Api + Clone + Send + 'static> LogReader for RequestsReader<A> {
         if has_list(&request) {
             self.records = true;
             let around = around(&found, &mut out.report);
-            self.list(record, &request, get(&found, "response"), around, out);
+            let answer = answer::<A>(json, &found);
+            self.list(record, &request, answer, around, out);
             return;
         }
-        let response = get(&found, "response").map(|raw| body(json, raw));
-        let response = response.as_deref().unwrap_or(&found);
-        if self.response(response, out) {
+        // A response alone is looked for only where a request waits for it.
+        let answer = || answer::<A>(json, &found).unwrap_or_else(|| Answer::whole(record.raw));
+        if self.waiting.is_some() && self.answered(json, &answer(), out) {
             out.report.line(Fate::Understood, "response");
             return;
         }

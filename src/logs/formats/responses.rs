@@ -15,6 +15,7 @@
 //! | `data_part`, `data_part_type` | any block | other members of the part; its type, if the role does not imply it |
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` (the item) or a `part` |
 
+use super::answer::error_of;
 use super::fields::{get_string, role_name, text};
 use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, body_of};
@@ -96,6 +97,11 @@ impl Api for Responses {
 
     fn chain_id(&self, response: &[Member<'_>]) -> Option<String> {
         text(response, "id").map(|id| id.into_owned())
+    }
+
+    fn error(&self, response: &[Member<'_>]) -> Option<String> {
+        let failed = get_string(response, "status").filter(|status| *status == "\"failed\"");
+        error_of(response).or_else(|| failed.map(canonical))
     }
 
     fn response(

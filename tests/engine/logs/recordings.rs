@@ -677,3 +677,44 @@ fn odd_parts_come_back_equal() {
         }
     }
 }
+
+/// A HAR of one call of Anthropic's API, answered with these events.
+fn streamed_har(events: &[Value]) -> Vec<u8> {
+    let stream: String = events
+        .iter()
+        .map(|event| {
+            let kind = event["type"].as_str().expect("a type");
+            format!("event: {kind}\ndata: {event}\n\n")
+        })
+        .collect();
+    let body = json!({"model": "claude-example", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]});
+    let entry = json!({
+        "request": {"method": "POST", "url": "https://gateway.example/v1/messages", "postData": {"text": body.to_string()}},
+        "response": {"status": 200, "content": {"mimeType": "text/event-stream", "text": stream}}
+    });
+    json!({"log": {"entries": [entry]}})
+        .to_string()
+        .into_bytes()
+}
+
+#[test]
+fn a_reply_that_fails_on_the_way_says_why() {
+    let start = json!({"type": "message_start", "message": {"id": "m1", "type": "message", "role": "assistant",
+        "content": [], "usage": {"input_tokens": 25, "output_tokens": 1}}});
+    let begin = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
+    let delta = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hel"}});
+    let error = json!({"type": "overloaded_error", "message": "Busy now"});
+    let failure = json!({"type": "error", "error": error});
+    let newest = |events: &[Value]| -> Value {
+        let imported = imported(&streamed_har(events), MessageLocation::Usual);
+        let text = written(&imported, 0, true);
+        serde_json::from_str(text.lines().last().expect("a line")).expect("JSON")
+    };
+    let whole = newest(&[start.clone(), begin, delta, failure.clone()]);
+    assert_eq!(whole["usage"]["error"], error);
+    assert_eq!(whole["usage"]["input_tokens"], 25);
+    assert!(whole.to_string().contains("\"Hel\""), "{whole}");
+    // Before anything came it is a call that failed.
+    let whole = newest(&[start, failure]);
+    assert_eq!(whole["meta"]["attempts"][0]["error"], error);
+}

@@ -1,8 +1,8 @@
 //! Recorded requests to Chat Completions: sessions, replies, attempts, tools and parameters.
 
-use super::{Session, holds_together, imported, rendered};
+use super::{Session, holds_together, imported, rendered, written};
 use pactql::Provider;
-use pactql::logs::MessageLocation;
+use pactql::logs::{Fate, Format, MessageLocation};
 use pactql::render::Thread;
 use serde_json::{Value, json};
 
@@ -184,4 +184,257 @@ fn a_log_of_which_less_than_half_is_understood_is_refused() {
     let imported = pactql::logs::import(log, &options).expect("lenient");
     let session = holds_together(&imported).remove(0);
     assert!(rendered(session.current(), Provider::OpenAi).contains("{}"));
+}
+
+/// A request to Chat Completions.
+fn asked(text: &str) -> Value {
+    json!({"model": "m", "messages": [{"role": "user", "content": text}]})
+}
+
+/// A response of Chat Completions.
+fn answered(text: &str) -> Value {
+    json!({"object": "chat.completion", "usage": {"prompt_tokens": 7, "completion_tokens": 2},
+        "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
+}
+
+/// What the newest snapshot of the only session says, and how many snapshots there are; then the report.
+fn told(records: &[Value]) -> (Value, usize, String) {
+    let imported = imported(&lines(records), MessageLocation::Usual);
+    let session = holds_together(&imported).remove(0);
+    assert_eq!(imported.sessions.len(), 1);
+    let text = session.export(true);
+    let whole = serde_json::from_str(text.lines().last().expect("a line")).expect("JSON");
+    (whole, session.committed.len(), imported.report.to_string())
+}
+
+#[test]
+fn a_response_that_is_a_text_is_read() {
+    let events = [
+        json!({"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "Fi"}}]}),
+        json!({"choices": [{"index": 0, "delta": {"content": "ne."}, "finish_reason": "stop"}]}),
+        json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}),
+    ];
+    let stream: String = events
+        .iter()
+        .map(|event| format!("data: {event}\n\n"))
+        .collect();
+    let answer = answered("Fine.");
+    for response in [
+        json!(answer.to_string()),
+        json!({"status": 200, "body": answer.to_string()}),
+        json!(stream),
+        json!({"status": 200, "body": stream}),
+        json!(events),
+        json!({"body": events}),
+    ] {
+        let (whole, count, report) =
+            told(&[json!({"request": asked("How?"), "response": response})]);
+        assert_eq!(count, 1, "{response}");
+        assert!(
+            whole.to_string().contains("\"Fine.\""),
+            "{response}: {whole}"
+        );
+        assert_eq!(whole["usage"]["input_tokens"], 7, "{response}");
+        assert_eq!(whole["usage"]["stop_reason"], "stop", "{response}");
+        assert!(!report.contains("unknown form"), "{response}: {report}");
+    }
+}
+
+#[test]
+fn a_recorded_failure_is_an_attempt() {
+    let request = asked("How?");
+    let failures = [
+        (
+            json!({"request": request, "response": {"status": 503, "body": "no upstream"}}),
+            json!("no upstream"),
+        ),
+        (
+            json!({"request": request, "response": {"status_code": 429, "headers": {"x": "s3cret"},
+                "body": {"error": {"message": "slow down"}}}}),
+            json!({"message": "slow down"}),
+        ),
+        (
+            json!({"request": request, "response": {"status": 500, "headers": {"x": "s3cret"}, "why": "broken"}}),
+            json!({"why": "broken"}),
+        ),
+        (
+            json!({"request": request, "response": null, "error": "timed out"}),
+            json!("timed out"),
+        ),
+        (
+            json!({"request": request, "error": {"kind": "timeout"}}),
+            json!({"kind": "timeout"}),
+        ),
+        (
+            json!({"request": request, "response": "data: {\"error\":{\"code\":1}}\n\n"}),
+            json!({"code": 1}),
+        ),
+    ];
+    for (failure, error) in failures {
+        let (whole, count, _) = told(std::slice::from_ref(&failure));
+        assert_eq!(count, 1, "{failure}");
+        let attempts = json!([{"error": error, "status": "error"}]);
+        assert_eq!(whole["meta"]["attempts"], attempts, "{failure}");
+        assert!(!whole.to_string().contains("s3cret"), "{failure}");
+        let again = json!({"request": request, "response": answered("Fine.")});
+        let (whole, count, _) = told(&[failure.clone(), again]);
+        assert_eq!(count, 1, "{failure}");
+        assert_eq!(whole["meta"]["attempts"], attempts, "{failure}");
+        assert!(whole.to_string().contains("\"Fine.\""), "{failure}");
+    }
+}
+
+#[test]
+fn a_failed_response_of_the_responses_api_is_an_attempt_unless_something_came() {
+    let request = json!({"model": "m", "input": [{"role": "user", "content": "How?"}]});
+    let failed = |output: Value| {
+        json!({"request": request, "response": {"object": "response", "id": "r1", "status": "failed",
+            "error": {"message": "fell over"}, "output": output, "usage": {"input_tokens": 5, "output_tokens": 1}}})
+    };
+    let again = json!({"request": request, "response": {"object": "response", "id": "r2", "status": "completed",
+        "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Fine."}]}]}});
+    let (whole, count, _) = told(&[failed(json!([])), again]);
+    assert_eq!(count, 1);
+    let attempt = &whole["meta"]["attempts"][0];
+    assert_eq!(attempt["error"], json!({"message": "fell over"}));
+    assert_eq!(attempt["usage"]["input_tokens"], 5);
+    let begun = json!([{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Fi"}]}]);
+    let (whole, ..) = told(&[failed(begun)]);
+    assert_eq!(whole["usage"]["error"], json!({"message": "fell over"}));
+    assert_eq!(whole["usage"]["output_tokens"], 1);
+    assert!(whole["meta"].get("attempts").is_none());
+    assert!(whole.to_string().contains("\"Fi\""));
+}
+
+#[test]
+fn what_is_not_understood_of_a_response_is_kept_and_counted() {
+    let none = json!({"object": "chat.completion", "choices": [], "usage": {"prompt_tokens": 12}});
+    let (whole, ..) = told(&[json!({"request": asked("How?"), "response": none})]);
+    assert_eq!(whole["usage"]["input_tokens"], 12);
+    let older =
+        json!({"choices": [{"text": "an older form", "index": 0}], "usage": {"prompt_tokens": 12}});
+    let (whole, ..) = told(&[json!({"request": asked("How?"), "response": older})]);
+    assert_eq!(whole["usage"]["input_tokens"], 12);
+    assert_eq!(whole["meta"]["record"], json!({"text": "an older form"}));
+    for response in [
+        json!("<html>Good evening</html>"),
+        json!({"status": 200, "headers": {"x": "s3cret"}, "body": "<html>Good evening</html>"}),
+        json!({"said": "Good evening"}),
+        json!(["Good evening"]),
+        json!(7),
+    ] {
+        let next = json!({"request": asked("Again?"), "response": answered("Fine.")});
+        let log = lines(&[
+            json!({"request": asked("How?"), "response": response}),
+            next,
+        ]);
+        let imported = imported(&log, MessageLocation::Usual);
+        let first = written(&imported, 0, true);
+        let first = first.lines().next().expect("a line");
+        let whole: Value = serde_json::from_str(first).expect("JSON");
+        let kept = match &response {
+            Value::Object(found) if found.contains_key("body") => &response["body"],
+            _ => &response,
+        };
+        assert_eq!(&whole["meta"]["record"]["response"], kept, "{first}");
+        assert!(!first.contains("s3cret"), "{first}");
+        let report = imported.report.to_string();
+        assert!(report.contains("response of unknown form 1"), "{report}");
+    }
+}
+
+#[test]
+fn a_model_of_anthropic_behind_chat_completions_is_chat() {
+    let call = json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]});
+    let result = json!({"role": "tool", "tool_call_id": "c1", "content": "a.rs"});
+    let user = json!({"role": "user", "content": "List."});
+    let system = json!({"role": "system", "content": "Be brief."});
+    let of =
+        |messages: &[&Value]| json!({"model": "anthropic/claude-example", "messages": messages});
+    let mut with_tools = of(&[&user]);
+    with_tools["tools"] = json!([tool("ls", "List")]);
+    let answer = answered("One file.");
+    for record in [
+        json!({"request": of(&[&user]), "response": answer}),
+        json!({"request": of(&[&user]), "response": answer.to_string()}),
+        json!({"request": of(&[&user, &call, &result]), "response": answer}),
+        of(&[&user, &call]),
+        of(&[&user, &call, &result]),
+        of(&[&system, &user]),
+        with_tools,
+    ] {
+        let imported = imported(
+            &lines(std::slice::from_ref(&record)),
+            MessageLocation::Usual,
+        );
+        assert_eq!(imported.format, Some(Format::OpenAi), "{record}");
+        let session = holds_together(&imported).remove(0);
+        let request = record.get("request").unwrap_or(&record);
+        assert_eq!(&requests(&session, Provider::OpenAi)[0], request);
+        let text = session.export(true);
+        if record.get("response").is_some() {
+            assert!(text.contains("\"One file.\""), "{text}");
+            assert!(text.contains("\"input_tokens\":7"), "{text}");
+        }
+    }
+    let own = json!({"model": "claude-example", "max_tokens": 9, "messages": [user]});
+    let imported = super::imported(&lines(&[own]), MessageLocation::Usual);
+    assert_eq!(imported.format, Some(Format::Anthropic));
+}
+
+/// Requests with their responses to each of the five APIs: the requests, and what the replies say.
+fn of_five_apis() -> Vec<(Provider, Value, Value)> {
+    let text = |text: &str| json!([{"text": text}]);
+    let typed = |kind: &str, text: &str| json!([{"type": kind, "text": text}]);
+    vec![
+        (Provider::OpenAi, asked("One?"), answered("reply 1")),
+        (
+            Provider::Anthropic,
+            json!({"model": "claude-example", "max_tokens": 9, "messages": [{"role": "user", "content": "Two?"}]}),
+            json!({"type": "message", "role": "assistant", "content": typed("text", "reply 2"), "usage": {"input_tokens": 7}}),
+        ),
+        (
+            Provider::OpenAiResponses,
+            json!({"model": "m", "input": "Three?"}),
+            json!({"object": "response", "id": "r", "usage": {"input_tokens": 7},
+                "output": [{"type": "message", "role": "assistant", "content": typed("output_text", "reply 3")}]}),
+        ),
+        (
+            Provider::Gemini,
+            json!({"contents": [{"role": "user", "parts": text("Four?")}]}),
+            json!({"candidates": [{"content": {"role": "model", "parts": text("reply 4")}}],
+                "usageMetadata": {"promptTokenCount": 7}}),
+        ),
+        (
+            Provider::Bedrock,
+            json!({"modelId": "m", "messages": [{"role": "user", "content": text("Five?")}]}),
+            json!({"output": {"message": {"role": "assistant", "content": text("reply 5")}}, "usage": {"inputTokens": 7}}),
+        ),
+    ]
+}
+
+#[test]
+fn a_log_of_several_apis_is_read_as_each_of_them() {
+    let mut all = of_five_apis();
+    for _ in 0..all.len() {
+        all.rotate_left(1);
+        let records: Vec<Value> = all
+            .iter()
+            .map(|(_, request, response)| json!({"request": request, "response": response}))
+            .collect();
+        let imported = imported(&lines(&records), MessageLocation::Usual);
+        let report = imported.report.to_string();
+        assert_eq!(imported.report.lines(Fate::Skipped), 0, "{report}");
+        let sessions = holds_together(&imported);
+        assert_eq!(sessions.len(), all.len());
+        for (session, (provider, request, response)) in sessions.iter().zip(&all) {
+            assert_eq!(&requests(session, *provider), std::slice::from_ref(request));
+            let text = session.export(true);
+            let reply = response.to_string();
+            let at = reply.find("reply ").expect("a reply");
+            assert!(text.contains(&reply[at..at + 7]), "{text}");
+            assert!(text.contains("\"input_tokens\":7"), "{text}");
+        }
+    }
 }

@@ -944,27 +944,34 @@ fn messages(rng: &mut Rng) -> Vec<Value> {
 
 /// Recorded requests of several conversations, with and without their responses, in a random API.
 fn requests(rng: &mut Rng) -> Vec<Value> {
-    let api = rng.below(5);
+    // Of one API, or each conversation of another: then what shows the API, the response, is beside its request.
+    let (own, is_mixed) = (rng.below(5), rng.chance(30));
     // What a message is called, what its content is.
-    let said = |role: &str, text: &str| match (api, role) {
+    let said = |api: usize, role: &str, text: &str| match (api, role) {
         (3, "assistant") => json!({"role": "model", "parts": [{"text": text}]}),
         (3, _) => json!({"role": role, "parts": [{"text": text}]}),
         (4, _) => json!({"role": role, "content": [{"text": text}]}),
         _ => json!({"role": role, "content": text}),
     };
     let mut lines = Vec::new();
-    let mut open: Vec<Vec<Value>> = Vec::new();
+    let mut open: Vec<(usize, Vec<Value>)> = Vec::new();
     for at in 0..3 + rng.below(14) {
         let which = rng.below(open.len() + 1);
         if which == open.len() || rng.chance(10) {
-            open.push(Vec::new());
+            let api = if is_mixed && !open.is_empty() {
+                rng.below(5)
+            } else {
+                own
+            };
+            open.push((api, Vec::new()));
         }
         let which = which.min(open.len() - 1);
-        let sent = &mut open[which];
+        let (api, sent) = &mut open[which];
+        let api = *api;
         if rng.chance(10) && sent.len() > 2 {
             sent.drain(..2);
         }
-        sent.push(said("user", &words(rng)));
+        sent.push(said(api, "user", &words(rng)));
         let list = ["messages", "messages", "input", "contents", "messages"][api];
         let mut request = match api {
             3 => json!({"systemInstruction": {"parts": [{"text": "Be brief."}]}}),
@@ -977,7 +984,9 @@ fn requests(rng: &mut Rng) -> Vec<Value> {
         request[list] = json!(sent);
         let text = words(rng);
         let response = match api {
-            _ if rng.chance(15) => json!({"error": {"message": text}}),
+            _ if rng.chance(15) && !(is_mixed && lines.is_empty()) => {
+                json!({"error": {"message": text}})
+            }
             0 => {
                 json!({"choices": [{"message": {"role": "assistant", "content": text}}], "usage": {"prompt_tokens": at}})
             }
@@ -988,18 +997,21 @@ fn requests(rng: &mut Rng) -> Vec<Value> {
             2 => json!({"id": format!("r{at}"), "output": [{"type": "message", "role": "assistant",
                 "content": [{"type": "output_text", "text": text}]}]}),
             3 => {
-                json!({"candidates": [{"content": said("assistant", &text), "finishReason": "STOP"}],
+                json!({"candidates": [{"content": said(api, "assistant", &text), "finishReason": "STOP"}],
                 "usageMetadata": {"promptTokenCount": at}, "modelVersion": "m"})
             }
-            _ => json!({"output": {"message": said("assistant", &text)}, "stopReason": "end_turn",
-                "usage": {"inputTokens": at}}),
+            _ => {
+                json!({"output": {"message": said(api, "assistant", &text)}, "stopReason": "end_turn",
+                "usage": {"inputTokens": at}})
+            }
         };
         if response.get("error").is_none() {
-            sent.push(said("assistant", &text));
+            sent.push(said(api, "assistant", &text));
         }
-        match rng.below(3) {
+        match rng.below(if is_mixed { 2 } else { 4 }) {
             0 => lines.push(json!({"request": request, "response": response})),
-            1 => lines.extend([request, response]),
+            1 => lines.push(json!({"request": request, "response": response.to_string()})),
+            2 => lines.extend([request, response]),
             _ => lines.push(request),
         }
     }
