@@ -271,6 +271,12 @@ pub(super) enum Event {
         content: String,
         call: LogCall,
     },
+    /// From here on the model is not sent the last turns, each from a text of a person on: a cycle without a reply.
+    /// What came before the first one stays.
+    TakenBack {
+        turns: usize,
+        call: LogCall,
+    },
     /// The session's title from here on, as canonical JSON.
     Title(String),
     /// From here on the model has these tools. An empty list changes nothing.
@@ -289,6 +295,19 @@ pub(super) enum Event {
 }
 
 impl Event {
+    /// The call that the event is of, if it is of one.
+    pub(super) fn call(&self) -> Option<&LogCall> {
+        match self {
+            Self::Reply(_, call)
+            | Self::Context(_, call)
+            | Self::Compaction { call, .. }
+            | Self::Cleared { call, .. }
+            | Self::TakenBack { call, .. }
+            | Self::Request(LogRequest { call, .. }) => Some(call),
+            _ => None,
+        }
+    }
+
     pub(super) fn said(message: LogMessage, call: LogCall) -> Self {
         if message.reply {
             Self::Reply(vec![message], call)

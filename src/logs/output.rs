@@ -1,10 +1,11 @@
 //! The sessions of an import while its formats read.
 
 use super::builder::Builder;
-use super::log::{About, Event, LogField};
+use super::log::{About, Event, LogCall, LogField};
 use super::recording::Recording;
 use super::report::ImportReport;
 use super::spool::Spool;
+use super::usage::not_counted;
 
 /// Sessions are begun with [`Output::session`]; several may be open at a time.
 #[derive(Clone, Default)]
@@ -59,6 +60,9 @@ impl Output {
     }
 
     pub(super) fn event(&mut self, session: SessionId, event: Event) {
+        for name in event.call().map(LogCall::uncounted).unwrap_or_default() {
+            self.report.skipped_member(&not_counted(&name));
+        }
         if let Some(OutputSession::Open(builder)) = self.sessions.get_mut(session.0) {
             builder.event(event);
         }

@@ -164,6 +164,7 @@ impl Builder {
                 content,
                 call,
             } => self.clear(&calls, &content, call),
+            Event::TakenBack { turns, call } => self.take_back(turns, call),
             Event::Title(title) => {
                 self.is_news |= self.title.as_ref() != Some(&title);
                 self.title = Some(title);
@@ -347,6 +348,24 @@ impl Builder {
             self.push(Arc::new(message), None);
         }
         self.entries.append(&mut rest);
+        self.arrange(0);
+        self.commit(call);
+    }
+
+    fn take_back(&mut self, turns: usize, call: LogCall) {
+        let begins = |at: &usize| title::begins_turn(&self.entries[*at].message);
+        let first: Vec<usize> = (0..self.entries.len()).filter(begins).collect();
+        let Some(at) = first.get(first.len().saturating_sub(turns)) else {
+            return;
+        };
+        let at = *at;
+        // What was sent in no snapshot yet is in one before it goes.
+        if self.arranged < self.entries.len() {
+            self.arrange(self.arranged);
+            self.commit(LogCall::default());
+        }
+        let gone = self.entries.split_off(at);
+        self.gone.extend(gone);
         self.arrange(0);
         self.commit(call);
     }

@@ -24,8 +24,21 @@ pub(super) fn from_message(message: &LogMessage) -> Option<String> {
         .find_map(|text| {
             let text = string(text)?;
             let text = text.trim_start();
-            (!text.is_empty() && !is_injected(text)).then(|| first_words(text))
+            let is_of_person = !text.is_empty() && !is_injected(text) && !is_command(text);
+            is_of_person.then(|| first_words(text))
         })
+}
+
+/// Whether a message begins a turn: it is of the user, and no program put its texts there.
+pub(super) fn begins_turn(message: &LogMessage) -> bool {
+    let texts = message
+        .parts
+        .iter()
+        .filter_map(|part| part.content.as_deref());
+    let mut texts = texts.filter_map(string);
+    message.role.as_deref() == Some("user")
+        && !message.injected
+        && !texts.any(|text| is_injected(text.trim_start()))
 }
 
 fn first_words(text: &str) -> String {
@@ -44,26 +57,31 @@ fn first_words(text: &str) -> String {
     quoted(&title)
 }
 
-/// Whether a program put a text among those of the user, or the user gave the program a command.
+/// The name that a text has after a mark, and what follows it.
+fn name(text: &str, mark: char) -> Option<(&str, &str)> {
+    let is_name =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | ':');
+    let rest = text.strip_prefix(mark)?;
+    let end = rest.find(|letter| !is_name(letter)).unwrap_or(rest.len());
+    Some(rest.split_at(end)).filter(|(name, _)| !name.is_empty())
+}
+
+/// Whether the user gave the program a command: `/compact keep the plan`, and not `/etc/hosts`.
+fn is_command(text: &str) -> bool {
+    name(text, '/')
+        .is_some_and(|(_, rest)| rest.is_empty() || rest.starts_with(char::is_whitespace))
+}
+
+/// Whether a program put a text among those of the user.
 fn is_injected(text: &str) -> bool {
     let starts = [
         "# AGENTS.md instructions",
         "Caveat: The messages below",
         "[Request interrupted",
     ];
-    let is_name =
-        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | ':');
-    let name = |mark| {
-        let rest = text.strip_prefix(mark)?;
-        let end = rest.find(|letter| !is_name(letter)).unwrap_or(rest.len());
-        Some(rest.split_at(end)).filter(|(name, _)| !name.is_empty())
-    };
     // `<system-reminder>`, `<environment_context>`, `<INSTRUCTIONS>`; `<div>` may be of a person.
-    let is_tag = name('<').is_some_and(|(name, _)| {
+    let is_tag = name(text, '<').is_some_and(|(name, _)| {
         name.contains(['-', '_']) || name.chars().all(|letter| letter.is_ascii_uppercase())
     });
-    // `/compact keep the plan`, and not `/etc/hosts`.
-    let is_command =
-        name('/').is_some_and(|(_, rest)| rest.is_empty() || rest.starts_with(char::is_whitespace));
-    is_tag || is_command || starts.iter().any(|start| text.starts_with(start))
+    is_tag || starts.iter().any(|start| text.starts_with(start))
 }

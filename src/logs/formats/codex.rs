@@ -2,8 +2,8 @@
 //!
 //! A transcript whose items are those of the Responses API ([`super::responses`]). Neighbouring
 //! items of the model are one reply; its usage is in the `token_count` event after it. `compacted`
-//! says what the model was sent from then on. Events repeat items for people and are skipped; what only
-//! an event has is a message.
+//! says what the model was sent from then on, and the event `thread_rolled_back` takes turns out of it. Events repeat
+//! items for people and are skipped; what only an event has is a message.
 
 use super::fields::{count_unread, get_string, inner, items, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
@@ -17,7 +17,6 @@ use crate::logs::log::{
 };
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, ImportReport};
-use crate::logs::usage;
 
 pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let kind = text(found, "type").unwrap_or_default();
@@ -430,7 +429,10 @@ impl Rollout {
                 if is_counted {
                     self.unsaid = Some(last.to_owned());
                 } else {
-                    self.call.usage = usage::fields(last);
+                    self.call = LogCall {
+                        time: self.call.time,
+                        ..LogCall::used(Some(last), &[])
+                    };
                 }
             }
             "user_message"
@@ -447,6 +449,26 @@ impl Rollout {
                 out.report.line(Fate::Understood, "error");
                 let error = object_without(payload, &["type"]).unwrap_or_else(|| "{}".to_owned());
                 out.event(self.session, Event::Failed(failed(&error)));
+            }
+            "thread_rolled_back" => {
+                out.report.line(Fate::Understood, "thread_rolled_back");
+                count_unread(
+                    payload,
+                    &words![type num_turns],
+                    "thread_rolled_back.",
+                    &mut out.report,
+                );
+                self.flush(out);
+                let turns = get(payload, "num_turns").and_then(|raw| raw.parse().ok());
+                let said = object_without(payload, &["type"]);
+                let said = said.map(|said| ("rolled_back".into(), said));
+                let call = LogCall {
+                    time,
+                    meta: said.into_iter().collect(),
+                    ..LogCall::default()
+                };
+                let turns = turns.unwrap_or(0);
+                out.event(self.session, Event::TakenBack { turns, call });
             }
             _ => out.report.line(Fate::Skipped, "event_msg (for people)"),
         }

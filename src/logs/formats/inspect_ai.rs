@@ -173,7 +173,7 @@ impl Sample {
         let choice = first_choice(&items(&output, "choices"), &mut out.report);
         let error = get(event, "error").filter(|raw| *raw != "null");
         let reply = get(&choice, "message").filter(|_| error.is_none());
-        let mut call = used(&output, &choice);
+        let mut call = used(&output, &choice, &mut out.report);
         call.time = time_of(event, "timestamp");
         let reply = reply.map(|raw| LogMessage {
             reply: true,
@@ -226,22 +226,22 @@ fn parameters(event: &[Member<'_>]) -> String {
     object_without(&all, &[]).unwrap_or_else(|| "{}".to_owned())
 }
 
-fn used(output: &[Member<'_>], choice: &[Member<'_>]) -> LogCall {
-    let raw = get(output, "usage").filter(|raw| raw.starts_with('{'));
-    let usage = raw.map(members).unwrap_or_default();
-    let written = get(&usage, "input_tokens_cache_write");
+/// What of an output is read, and `completion`, the text of its first choice.
+const OF_OUTPUT: [&str; 6] = words![model choices usage time error completion];
+
+/// What an output says that a call used. Whether the input has its cached part, its total says.
+fn used(output: &[Member<'_>], choice: &[Member<'_>], report: &mut ImportReport) -> LogCall {
+    count_unread(output, &OF_OUTPUT, "event model.output.", report);
+    let seconds = get(output, "time").and_then(|raw| raw.parse::<f64>().ok());
+    let latency = seconds.map(|seconds| ((seconds * 1000.0).round() as u64).to_string());
     let said = [
-        ("input_tokens", get(&usage, "input_tokens")),
-        ("output_tokens", get(&usage, "output_tokens")),
-        ("cached_tokens", get(&usage, "input_tokens_cache_read")),
-        ("cache_write_tokens", written),
-        ("reasoning_tokens", get(&usage, "reasoning_tokens")),
-        ("provider", raw),
         ("model", get(output, "model")),
         ("stop_reason", get(choice, "stop_reason")),
+        ("latency_ms", latency.as_deref()),
+        ("error", get(output, "error")),
     ];
     let said = said.map(|(name, raw)| (name, raw.filter(|raw| *raw != "null")));
-    LogCall::used(None, &said)
+    LogCall::used(get(output, "usage"), &said)
 }
 
 fn read_message(raw: &str, report: &mut ImportReport) -> LogMessage {

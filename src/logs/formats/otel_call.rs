@@ -10,6 +10,7 @@ use crate::json::{Member, elements, get, members, string};
 use crate::logs::json::{canonical, list, object, value as json_in};
 use crate::logs::log::{LogField, LogTool, object_without};
 use crate::logs::report::ImportReport;
+use crate::logs::usage::{count, not_counted};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
@@ -130,7 +131,12 @@ const USED: [(&str, &str); 29] = [
     ("", "llm.model_name"),
 ];
 
-pub(super) fn used(attributes: &SpanAttributes, stop: Option<String>) -> Vec<LogField> {
+/// What the attributes say of what a call used.
+pub(super) fn used(
+    attributes: &SpanAttributes,
+    stop: Option<String>,
+    report: &mut ImportReport,
+) -> Vec<LogField> {
     let mut fields: Vec<LogField> = Vec::new();
     for (field, name) in USED {
         let known = fields.iter().any(|(known, _)| known == field);
@@ -138,7 +144,13 @@ pub(super) fn used(attributes: &SpanAttributes, stop: Option<String>) -> Vec<Log
             && !field.is_empty()
             && !known
         {
-            fields.push((field.into(), canonical(raw)));
+            match count(raw) {
+                Some(number) if field.ends_with("_tokens") => {
+                    fields.push((field.into(), number.to_string()));
+                }
+                None if field.ends_with("_tokens") => report.skipped_member(&not_counted(name)),
+                _ => fields.push((field.into(), canonical(raw))),
+            }
         }
     }
     let reasons = attributes.get("gen_ai.response.finish_reasons");

@@ -133,7 +133,7 @@ pub(super) fn chat(
         reply: reply.into_iter().collect(),
         call: LogCall {
             time: None,
-            usage: used(attributes, stop),
+            usage: used(attributes, stop, report),
             meta: record
                 .map(|rest| ("record".into(), rest))
                 .into_iter()
