@@ -918,11 +918,13 @@ impl BranchReader {
                 out.event(self.session, Event::Message(part.at(time)));
                 return;
             }
-            known = call(&message);
-            known.time = time;
+            let mut said = call(&message);
+            said.time = time;
             let request = get_string(&found, "requestId");
             let request = request.map(|id| ("request_id".into(), canonical(id)));
-            known.usage.extend(request);
+            said.usage.extend(request);
+            add_earlier(&mut said, std::mem::take(&mut known));
+            known = said;
             if let Some(name) = get_string(&message, "model") {
                 out.event(self.session, Event::Parameters(model(name)));
             }
@@ -995,6 +997,18 @@ impl BranchReader {
                 let call = call.clone();
                 out.event(self.session, Event::Child { call, session });
             }
+        }
+    }
+}
+
+/// Adds what an earlier line of a response says and a later one does not. Counts are all of one line: the last that has
+/// any.
+fn add_earlier(call: &mut LogCall, earlier: LogCall) {
+    let says = |call: &LogCall, name: &str| call.usage.iter().any(|(known, _)| known == name);
+    let is_counted = says(call, "provider");
+    for (name, value) in earlier.usage {
+        if !says(call, &name) && (!is_counted || name == "stop_reason") {
+            call.usage.push((name, value));
         }
     }
 }
