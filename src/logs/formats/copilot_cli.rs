@@ -229,6 +229,7 @@ impl Agent {
                     return false;
                 };
                 out.report.line(Fate::Understood, event.kind);
+                count_unread(event.data, &OF_USAGE, "assistant.usage.", &mut out.report);
                 reply.call = LogCall {
                     time: reply.call.time,
                     ..used(event.data)
@@ -512,7 +513,11 @@ const OF_RESULT: [&str; 11] = words![
     toolCallId success result error content message binaryResultsForLlm interactionId turnId parentToolCallId model
 ];
 
-/// What an event says that a reply used. Tokens that were read from the cache are in the input.
+const OF_USAGE: [&str; 8] = words![
+    model apiCallId finishReason duration inputTokens outputTokens cacheReadTokens cacheWriteTokens
+];
+
+/// What an event says that a reply used. Tokens that were read from the cache, or written to it, are in the input.
 fn used(data: &[Member<'_>]) -> LogCall {
     let names = [
         ("inputTokens", "input_tokens"),
@@ -525,6 +530,7 @@ fn used(data: &[Member<'_>]) -> LogCall {
     let used: Vec<(&str, &str)> = used.collect();
     let raw = (!used.is_empty()).then(|| object(used));
     let said = [
+        ("cache_write_tokens", get(data, "cacheWriteTokens")),
         ("model", get(data, "model")),
         ("response_id", get(data, "apiCallId")),
         ("stop_reason", get(data, "finishReason")),
