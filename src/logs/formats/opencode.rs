@@ -475,6 +475,14 @@ impl Conversation<'_> {
                 ],
             );
             call.time = time;
+            // Of several steps, the log says only when all of them were over.
+            let end = if is_only { end(info, step) } else { None };
+            let latency = end.zip(time).map(|(end, start)| end.saturating_sub(start));
+            let latency = latency.filter(|nanos| *nanos >= 0);
+            let latency = latency.map(|nanos| (nanos / 1_000_000).to_string());
+            call.usage
+                .extend(latency.map(|latency| ("latency_ms".into(), latency)));
+            message.time = end.or(time);
         }
         self.say(message, call);
         for (result, child) in results {
@@ -524,6 +532,14 @@ impl<'a> Part<'a> {
         let start = get(&own, "start").or_else(|| get(&of_call, "start"))?;
         time(start)
     }
+}
+
+/// When a reply of one step was whole: its message is completed, or its last call began, which runs before that.
+fn end(info: &[Member<'_>], step: &[Part<'_>]) -> Option<i64> {
+    let calls = step.iter().filter(|part| part.kind == "tool");
+    let last = calls.filter_map(Part::started).max();
+    let completed = || get(&inner(info, "time"), "completed").and_then(time);
+    last.or_else(completed)
 }
 
 fn put_beside(message: &mut LogMessage, beside: Vec<String>) {
