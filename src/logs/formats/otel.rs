@@ -48,6 +48,8 @@ struct OtelSpan {
     given: SpanContent,
     /// What the status says of a failure, as JSON.
     error: Option<String>,
+    /// What the event of an exception says.
+    exception: Option<SpanAttributes>,
 }
 
 /// A log record: when it was written, the name of the event, its body.
@@ -71,7 +73,7 @@ impl LogReader for Otel {
                 ["scopeSpans", "instrumentationLibrarySpans"],
                 "spans",
             ) {
-                self.span(&members(span));
+                self.span(&members(span), out);
             }
         }
         for resource in items(&found, "resourceLogs") {
@@ -83,11 +85,11 @@ impl LogReader for Otel {
         }
         for span in items(&found, "spans") {
             known = true;
-            self.span(&members(span));
+            self.span(&members(span), out);
         }
         if !known && get(&found, "attributes").is_some() {
             known = true;
-            self.span(&found);
+            self.span(&found, out);
         }
         if !known {
             out.report.unknown_line("without spans or log records");
@@ -141,7 +143,7 @@ fn nanos(found: &[Member<'_>], names: &[&str]) -> Option<i64> {
 }
 
 impl Otel {
-    fn span(&mut self, found: &[Member<'_>]) {
+    fn span(&mut self, found: &[Member<'_>], out: &mut Output) {
         let context = inner(found, "context");
         let id = |name: &str, inner: &str| {
             let own = text(found, name).or_else(|| text(found, inner));
@@ -160,12 +162,20 @@ impl Otel {
                 events: Vec::new(),
             },
             error: None,
+            exception: None,
         };
         for event in items(found, "events") {
             let event = members(event);
             let name = text(&event, "name").unwrap_or_default();
-            let body = object(attributes(get(&event, "attributes").unwrap_or_default()));
-            span.given.add(&name, body);
+            let given = attributes(get(&event, "attributes").unwrap_or_default());
+            if name == "exception" {
+                // Of several, the last one ended the call.
+                span.exception = Some(given);
+            } else if is_message_event(&name) {
+                span.given.add(&name, object(given));
+            } else {
+                out.report.skipped_member(&format!("event {name}"));
+            }
         }
         let status = inner(found, "status");
         let code = get(&status, "code").or_else(|| get(&status, "status_code"));
@@ -271,12 +281,39 @@ fn call_of(span: &OtelSpan, mut request: LogRequest) -> (LogRequest, Option<Stri
     for message in &mut request.reply {
         message.time = span.end.or(span.start);
     }
-    let error = span.error.as_ref().filter(|_| request.reply.is_empty());
-    let attempt = error.map(|message| attempt(message, &span.given.attributes));
-    (request, attempt)
+    let Some(error) = error_of(span) else {
+        return (request, None);
+    };
+    if request.reply.is_empty() {
+        return (request, Some(failed(&error)));
+    }
+    request.call.usage.push(("error".into(), error));
+    (request, None)
 }
 
-fn attempt(message: &str, attributes: &SpanAttributes) -> String {
-    let kind = attributes.get("error.type").map_or("null", String::as_str);
-    failed(&object([("message", message), ("type", &canonical(kind))]))
+/// How a call failed: what the status says, and what the exception says beside it.
+fn error_of(span: &OtelSpan) -> Option<String> {
+    if span.error.is_none() && span.exception.is_none() {
+        return None;
+    }
+    let of_exception = |name: &str| {
+        let found = span.exception.as_ref()?.get(&format!("exception.{name}"));
+        found.map(|raw| canonical(raw))
+    };
+    let said = span.error.clone().filter(|raw| raw != "null");
+    let kind = span.given.attributes.get("error.type");
+    let kind = kind.map(|raw| canonical(raw));
+    let null = || "null".to_owned();
+    let own = [
+        ("message", said.or_else(|| of_exception("message"))),
+        ("type", kind.or_else(|| of_exception("type"))),
+    ];
+    let mut error: Vec<(&str, String)> = own
+        .map(|(name, raw)| (name, raw.unwrap_or_else(null)))
+        .into();
+    if let Some(all) = &span.exception {
+        error.push(("exception", canonical(&object(all))));
+    }
+    error.sort_unstable();
+    Some(object(error))
 }
