@@ -343,6 +343,11 @@ impl EntryList {
                 let message = result(&found, time, report);
                 self.say(message, out);
             }
+            // The user had it run so that the model does not see it.
+            "bashExecution" if get(&found, "excludeFromContext") == Some("true") => {
+                let why = "bashExecution (excluded from what is sent)";
+                report.message(Fate::Skipped, why);
+            }
             "bashExecution" => {
                 report.message(Fate::Understood, "bashExecution");
                 let output = get_string(&found, "output").unwrap_or("\"\"");
@@ -375,6 +380,18 @@ impl EntryList {
 
     /// A reply, or an attempt if nothing came.
     fn assistant(&mut self, found: &[Member<'_>], time: Option<i64>, out: &mut Output) {
+        // What openclaw delivered to people, a copy, which it writes in the place of a model: there was no request.
+        let is_written_by = |name, by| text(found, name).as_deref() == Some(by);
+        if is_written_by("provider", "openclaw") && is_written_by("model", "delivery-mirror") {
+            out.report.message(Fate::Understood, "assistant");
+            count_unread(found, &OF_REPLY, "message.", &mut out.report);
+            let parts = content(found, "text", &mut out.report);
+            let mut message = LogMessage::new(Some("assistant".to_owned()), parts).at(time);
+            message.reply = false;
+            message.injected = true;
+            self.say(message, out);
+            return;
+        }
         for name in ["api", "model", "provider"] {
             if let Some(value) = get_string(found, name) {
                 self.parameters.insert(name, canonical(value));
