@@ -150,7 +150,9 @@ fn imported(first: &ThreadBlock, blocks: &[&ThreadBlock]) -> String {
     }
     if matches!(role, "tool" | "function") {
         for (field, name) in [("data_call_name", "name"), ("data_call_id", "tool_call_id")] {
-            if let Some(value) = first.data(field) {
+            if let Some(value) = first.data(field)
+                && (name == "name" || !is_listed(first, value))
+            {
                 push_member(name, value, &mut out);
             }
         }
@@ -162,6 +164,12 @@ fn imported(first: &ThreadBlock, blocks: &[&ThreadBlock]) -> String {
     }
     push_others(first, &mut out);
     braced(&out)
+}
+
+/// Whether a message came with the id of its call in the list that SWE-agent has, and is written with that.
+fn is_listed(first: &ThreadBlock, id: &str) -> bool {
+    let ids = first.data("data_tool_call_ids").map(elements);
+    ids.is_some_and(|ids| ids == [id])
 }
 
 /// Appends the members of a message that have no field of their own.

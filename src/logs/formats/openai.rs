@@ -148,6 +148,16 @@ fn read(raw: &str, report: &mut ImportReport) -> LogMessage {
             _ => unknown.keep(name, value, &RESERVED, report),
         }
     }
+    // SWE-agent has a list of ids. With one it is the id of the call, which is not written a second time.
+    let ids = get(&found, "tool_call_ids").filter(|_| tool);
+    if let [one] = ids.map(elements).unwrap_or_default()[..]
+        && value_type(one) == ValueType::String
+    {
+        if id.is_some_and(|id| canonical(id) == canonical(one)) {
+            unknown.keep("tool_call_id", one, &RESERVED, report);
+        }
+        id = id.or(Some(one));
+    }
     let mut parts = Vec::new();
     let shape = content(body, tool, calls.is_empty(), &mut parts, report);
     parts.extend(calls.into_iter().map(|call| read_call(call, report)));
