@@ -9,9 +9,9 @@ use super::fields::{count_unread, get_string, inner, is, items, text};
 use super::openai::Chat;
 use super::reader::{LogRecord, Sniff};
 use super::requests::Api;
-use super::transcript::{keep, model, record, time_of};
-use crate::json::{Member, ValueType, get, members, value_type};
-use crate::logs::json::object;
+use super::transcript::{image_url, keep, model, record, time_of};
+use crate::json::{Member, ValueType, elements, get, members, value_type};
+use crate::logs::json::{list, object, quoted};
 use crate::logs::log::{About, Event, LogCall, LogMessage, LogTool};
 use crate::logs::output::Output;
 use crate::logs::report::{Fate, ImportReport};
@@ -106,6 +106,17 @@ fn agent(found: &[Member<'_>], location: String, tools: &[Vec<Member<'_>>], out:
     }
 }
 
+/// A part of a message in the form of Chat Completions, which has another one for images.
+fn part(raw: &str) -> String {
+    match image_url(&members(raw)) {
+        Some(url) => {
+            let url = object([("url", quoted(&url))]);
+            object([("image_url", url), ("type", quoted("image_url"))])
+        }
+        None => raw.to_owned(),
+    }
+}
+
 /// The members of a message that Chat Completions has, too.
 const CHAT: [&str; 4] = ["role", "content", "tool_calls", "tool_call_id"];
 
@@ -117,7 +128,10 @@ fn read_message(found: &[Member<'_>], raw: &str, report: &mut ImportReport) -> L
     let chat = found.iter().filter(|(name, value)| {
         CHAT.contains(&&**name) && *value != "null" && (name != "tool_calls" || is_list(value))
     });
-    let chat = object(chat.map(|(name, value)| (name, value)));
+    let chat = object(chat.map(|(name, value)| match &**name {
+        "content" if is_list(value) => (name, list(elements(value).into_iter().map(part))),
+        _ => (name, (*value).to_owned()),
+    }));
     let mut message = Chat.message(&chat, report);
     message.time = time_of(found, "created_at");
     let known = [&CHAT[..], &["created_at"]].concat();

@@ -11,7 +11,7 @@
 //!
 //! This file must not know the records of any one format.
 
-use super::fields::{role_name, text, time};
+use super::fields::{inner, role_name, text, time};
 use crate::json::{Accepted, Member, ValueType, get, members, string, value_type};
 use crate::logs::json::{canonical, compact, object, quoted};
 use crate::logs::log::{LogField, LogMessage, LogPart, object_without};
@@ -153,19 +153,48 @@ pub(super) fn content(
     parts
 }
 
+/// The address of an image: that of inspect_ai's parts, or of their `source` in ATIF and in Letta, with the bytes in it
+/// if they are there. A path of a file is none.
+pub(super) fn image_url(found: &[Member<'_>]) -> Option<String> {
+    if text(found, "type").as_deref() != Some("image") {
+        return None;
+    }
+    let source = inner(found, "source");
+    if let Some(data) = text(&source, "data") {
+        let media_type = text(&source, "media_type")?;
+        return Some(format!("data:{media_type};base64,{data}"));
+    }
+    let places = [
+        text(found, "image"),
+        text(&source, "url"),
+        text(&source, "path"),
+    ];
+    let url = places
+        .into_iter()
+        .flatten()
+        .find(|url| url.starts_with("data:") || url.contains("://"));
+    url.map(|url| url.into_owned())
+}
+
+/// A part that is an image, with its address as content.
+fn image(found: &[Member<'_>], report: &mut ImportReport) -> Option<LogPart> {
+    let mut part = LogPart::new("image", object([("url", quoted(&image_url(found)?))]));
+    report.part(Fate::Understood, "image");
+    part.keep_rest("data_part", found, &["type", "image", "source"]);
+    Some(part)
+}
+
 fn part(raw: &str, kind: &'static str, report: &mut ImportReport) -> LogPart {
     let otherwise = |name: &str| match name {
         "image" | "image_url" | "input_image" => Some("image"),
         "reasoning" | "thinking" => Some("thinking"),
         _ => None,
     };
-    typed(
-        raw,
-        &members(raw),
-        &[("text", "text", kind)],
-        otherwise,
-        report,
-    )
+    let found = members(raw);
+    if let Some(image) = image(&found, report) {
+        return image;
+    }
+    typed(raw, &found, &[("text", "text", kind)], otherwise, report)
 }
 
 /// A call. Its arguments are a text, or any JSON, whose spelling is kept.

@@ -15,8 +15,10 @@ mod recordings;
 mod redact;
 mod render;
 mod requests;
+mod sent;
 mod shapes;
 mod transcripts;
+mod used;
 
 use pactql::Provider;
 use pactql::internals::index::{Snapshot, Writer};
