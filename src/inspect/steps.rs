@@ -317,11 +317,11 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
     events
 }
 
-/// A span of time in seconds, to a tenth where that is seen.
+/// A span of time in seconds, to a tenth where that is seen, rounded.
 fn span(milliseconds: Option<u64>) -> String {
     milliseconds.map_or_else(String::new, |milliseconds| match milliseconds {
         0..100_000 => format!("{:.1} s", milliseconds as f64 / 1e3),
-        _ => format!("{} s", amount(milliseconds / 1_000)),
+        _ => format!("{} s", amount(milliseconds.saturating_add(500) / 1_000)),
     })
 }
 

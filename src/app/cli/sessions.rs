@@ -624,8 +624,8 @@ pub(super) type SessionsToOpen<'a> = &'a dyn Fn(&Store, &str) -> Result<Option<V
 /// Which snapshots of a session.
 #[derive(Args, Debug)]
 pub(super) struct TimeArgs {
-    /// One snapshot, such as @t0, @t-2, 12 or latest; also as an argument [default: the working state, or else the
-    /// newest].
+    /// One snapshot, such as @t0, @t-2, 12 or latest; also as an argument [default: of `steps`, `prefix` and `grep` all,
+    /// else the working state, or else the newest].
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     at: Option<String>,
     /// A range of snapshots, such as @history or @t-9..@t0.

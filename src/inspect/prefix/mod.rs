@@ -249,6 +249,10 @@ impl Report for PrefixReport {
             more => format!(", {more} cache misses"),
         };
         let _ = writeln!(out, "{requests} to {}, {breaks}{misses}", self.provider);
+        if later().next().is_none() {
+            out.push_str("there is no request before it\n");
+            return out;
+        }
         let (tokenizer, kept) = (self.tokenizer, percent(shared, bytes));
         let [shared, bytes, shared_tokens, tokens] =
             [shared, bytes, shared_tokens, tokens].map(amount);
