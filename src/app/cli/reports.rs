@@ -490,7 +490,10 @@ impl RunCommand for UsageCommand {
             let added = usage.add(&opened.name, &opened.session);
             added.map_err(|error| opened.failure(error))
         };
-        self.sessions.each_or_all(None, with, &mut add)?;
+        // What was paid for is summed, whichever file it is in.
+        let mut sessions = self.sessions.clone();
+        sessions.whole = true;
+        sessions.each_or_all(None, with, &mut add)?;
         with.print(&usage, || usage.text(with.paint()))
     }
 }

@@ -228,6 +228,8 @@ struct Opening {
     limits: Limits,
     /// Whether there may be several sessions.
     several: bool,
+    /// As [`SessionsArgs::whole`].
+    whole: bool,
     /// The names of the sessions of logs so far.
     taken: HashSet<String>,
     /// Each remark once, however many sessions it is true of.
@@ -279,7 +281,15 @@ impl Opening {
         let of = |source: &LogSource| {
             let path = &source.path;
             if !is_of_folder(source) {
-                return read(path, limits, followed).map(Ok);
+                let whole = self.whole && *path != input::STDIN;
+                return if whole {
+                    match opened::in_folder(Path::new(path), limits, followed)? {
+                        FileContents::Neither(failure) => Err(failure),
+                        contents => ReadSessions::new(contents).map(Ok),
+                    }
+                } else {
+                    read(path, limits, followed).map(Ok)
+                };
             }
             if let Err(failure) = source.check() {
                 return Ok(Err(failure));
@@ -564,6 +574,9 @@ pub(super) struct SessionsArgs {
     /// model=gpt-4o; may be given several times, and all must hold.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = "Sessions of a store")]
     meta: Vec<(String, String)>,
+    /// Whether the branches and subagents of a log that is named are opened, too, as those of a log in a folder are.
+    #[arg(skip)]
+    pub(super) whole: bool,
 }
 
 /// The sessions of a command, and the part of each that it is about.
@@ -851,6 +864,7 @@ impl SessionsArgs {
                     .with_help("pactql import FILE... -o STORE.db puts sessions into a store"));
             }
             let mut opening = Opening::new(with.limits, several);
+            opening.whole = self.whole;
             let sources = opening.sources(run)?;
             count += opening.each(&sources, read, visit)?;
             several |= opening.several;
