@@ -452,12 +452,6 @@ impl Rollout {
             }
             "thread_rolled_back" => {
                 out.report.line(Fate::Understood, "thread_rolled_back");
-                count_unread(
-                    payload,
-                    &words![type num_turns],
-                    "thread_rolled_back.",
-                    &mut out.report,
-                );
                 self.flush(out);
                 let turns = get(payload, "num_turns").and_then(|raw| raw.parse().ok());
                 let said = object_without(payload, &["type"]);
