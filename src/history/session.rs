@@ -1,6 +1,5 @@
 //! Sessions: reading documents into a history that any number of threads can read.
 
-use crate::support::lock;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -63,7 +62,7 @@ impl Session {
 
     #[cfg(feature = "store")]
     pub(crate) fn origin(&self) -> std::sync::MutexGuard<'_, Option<StoreOrigin>> {
-        lock(&self.origin)
+        crate::support::lock(&self.origin)
     }
 
     /// Its name in a store; `None` if it is from elsewhere.
