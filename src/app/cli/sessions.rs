@@ -281,8 +281,8 @@ impl Opening {
         let of = |source: &LogSource| {
             let path = &source.path;
             if !is_of_folder(source) {
-                let whole = self.whole && *path != input::STDIN;
-                return if whole {
+                // Standard input, a pipe and a directory of documents are one session.
+                return if self.whole && Path::new(path).is_file() {
                     match opened::in_folder(Path::new(path), limits, followed)? {
                         FileContents::Neither(failure) => Err(failure),
                         contents => ReadSessions::new(contents).map(Ok),

@@ -9,6 +9,27 @@ fn travel(scratch: &Scratch) -> String {
     path
 }
 
+/// What was paid for is the same whether a log or its folder is named; a directory of documents is one session.
+#[test]
+fn usage_is_of_all_that_a_word_has() {
+    let scratch = Scratch::new("inspect-usage");
+    let log = scratch.path("logs/release.jsonl");
+    std::fs::create_dir(scratch.path("logs")).expect("a directory");
+    std::fs::copy("fixtures/release.claude-code.jsonl", &log).expect("a copy");
+    let of = |word: &str| answer(&["usage", "--by", "model", word]);
+    let whole = of(&log);
+    assert!(whole.contains("2 sessions"), "{whole}");
+    assert_eq!(of(&scratch.path("logs")), whole);
+    let documents = scratch.path("documents");
+    std::fs::create_dir(&documents).expect("a directory");
+    let lines = std::fs::read_to_string(AGENT).expect("a fixture");
+    for (number, line) in lines.lines().take(2).enumerate() {
+        let path = std::path::Path::new(&documents).join(format!("{number}.json"));
+        std::fs::write(path, line).expect("a document");
+    }
+    assert!(of(&documents).contains("1 session,"));
+}
+
 #[test]
 fn every_command_takes_the_same_words() {
     if crate::cases::left_to_ci() {
