@@ -54,10 +54,10 @@ impl Engine {
         if prepared.statement().time.clone().unwrap_or(0..0) != (0..time.len()) {
             return Err(refuse("expected a time alone", "more than a time"));
         }
-        if history.committed().is_empty() && !time.is_empty() {
+        if history.committed().is_empty() && history.has_working() && !time.is_empty() {
             let mistake = Diagnostic::error(Code::SnapshotNotFound, "nothing is committed yet")
                 .at(0..time.len(), "no such snapshot")
-                .with_help("`show` shows what waits for a reply");
+                .with_help("`pactql show SESSION` shows what waits for a reply");
             return Err(Error::new(time, mistake));
         }
         let lookup = prepared.resolve(history);

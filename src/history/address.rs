@@ -277,8 +277,8 @@ impl History {
         );
         let live = self.committed.live();
         let (mut from, mut newest) = (live.end, vec![snapshot]);
-        // Only the newest ones can refer to what was merged, but each merge may have waited for a commit, which made one that
-        // does not.
+        // Only the newest snapshots can refer to what was merged. Merges wait for later commits, whose snapshots may not refer
+        // to any: at most one for each merge is passed over.
         for (at, older) in self.committed.range(live).rev().enumerate() {
             newest.push(match older.moved(merges) {
                 Some(moved) => Arc::new(moved),

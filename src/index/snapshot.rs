@@ -222,19 +222,14 @@ pub(crate) struct SnapshotWord {
 pub struct Snapshot {
     meta: Meta,
     pieces: Box<[SnapshotPiece]>,
-    rows: u32,
-    turns: u32,
-    sys: Range<u32>,
-    seq: Option<u32>,
-    seq_end: u32,
-    head: Range<u32>,
+    extent: Extent,
     all_have_depths: bool,
     /// Boxed, as most of the snapshots of a long session have none.
     word: Option<Box<SnapshotWord>>,
 }
 
-/// What the pieces of a snapshot have so far.
-#[derive(Default)]
+/// What the pieces of a snapshot have; while it is made, those so far.
+#[derive(Debug, Default)]
 struct Extent {
     /// One past the last row number.
     rows: u32,
@@ -349,12 +344,7 @@ impl Snapshot {
             all_have_depths,
             meta,
             pieces: pieces.into(),
-            rows: extent.rows,
-            turns: extent.turns,
-            sys: extent.sys,
-            seq: extent.seq,
-            seq_end: extent.seq_end,
-            head: extent.head,
+            extent,
             word: None,
         }
         .with_word()
@@ -369,12 +359,12 @@ impl Snapshot {
         let segment = self.pieces.first()?.segment();
         let mut pieces = self.pieces.iter();
         // An older snapshot lacks the turns before its head.
-        if self.rows > 64 || !pieces.all(|piece| Arc::ptr_eq(piece.segment(), segment)) {
+        if self.extent.rows > 64 || !pieces.all(|piece| Arc::ptr_eq(piece.segment(), segment)) {
             return None;
         }
         let bits = |rows: Range<u32>| mask(0, rows.start, rows.end);
         let first = |rows: &Range<u32>| bits(rows.start..rows.end.min(rows.start + 1));
-        let seq = self.seq.map_or(0, |row| 1 << row);
+        let seq = self.extent.seq.map_or(0, |row| 1 << row);
         let mut nodes = 0;
         for piece in &self.pieces {
             nodes |= bits(piece.rows());
@@ -385,7 +375,7 @@ impl Snapshot {
         Some(SnapshotWord {
             nodes: nodes & !(1 | seq | segment.cores().word(0)),
             turns: bits(self.seq_rows()),
-            regions: first(&self.sys) | first(&self.head),
+            regions: first(&self.extent.sys) | first(&self.extent.head),
             seq,
         })
     }
@@ -398,7 +388,7 @@ impl Snapshot {
             for piece in self.pieces.iter_mut().skip(*at) {
                 piece.turns_before += turns;
             }
-            self.turns += turns;
+            self.extent.turns += turns;
         }
         self
     }
@@ -425,7 +415,7 @@ impl Snapshot {
 
     /// One past the last row number.
     pub fn end_row(&self) -> u32 {
-        self.rows
+        self.extent.rows
     }
 
     /// Whether all nodes but the root and `^seq` have a depth: none is loose, or in another child of the root.
@@ -436,30 +426,31 @@ impl Snapshot {
 
     /// Number of turns directly under `^seq`.
     pub fn turns(&self) -> u32 {
-        self.turns
+        self.extent.turns
     }
 
     pub fn sys_rows(&self) -> Range<u32> {
-        self.sys.clone()
+        self.extent.sys.clone()
     }
 
     pub fn head_rows(&self) -> Range<u32> {
-        self.head.clone()
+        self.extent.head.clone()
     }
 
     pub fn seq_row(&self) -> Option<u32> {
-        self.seq
+        self.extent.seq
     }
 
     pub fn seq_rows(&self) -> Range<u32> {
-        self.seq
-            .map_or(0..0, |seq| seq + 1..self.seq_end.max(seq + 1))
+        self.extent
+            .seq
+            .map_or(0..0, |seq| seq + 1..self.extent.seq_end.max(seq + 1))
     }
 
     /// The rows of the turns of depths `low..=high`, with loose nodes between them; empty if there
     /// are none. Logarithmic in pieces and, with loose nodes, in units.
     pub fn turn_rows(&self, low: i64, high: i64) -> Range<u32> {
-        let turns = i64::from(self.turns);
+        let turns = i64::from(self.extent.turns);
         let (low, high) = (low.max(1), high.min(turns));
         if low > high {
             return 0..0;
@@ -565,17 +556,17 @@ impl Snapshot {
 
     /// The parent of the first row of a unit: `^seq` for its children, else the root.
     pub(crate) fn outer_parent(&self, row: u32) -> Option<u32> {
-        let seq = self.seq.filter(|_| self.seq_rows().contains(&row));
+        let seq = self.extent.seq.filter(|_| self.seq_rows().contains(&row));
         (row > 0).then(|| seq.unwrap_or(0))
     }
 
     /// One past the last row of a subtree.
     pub fn end(&self, row: u32) -> u32 {
         if row == 0 {
-            return self.rows;
+            return self.extent.rows;
         }
-        if self.seq == Some(row) {
-            return self.seq_end.max(row + 1);
+        if self.extent.seq == Some(row) {
+            return self.extent.seq_end.max(row + 1);
         }
         let piece = &self.pieces[self.piece_of(row)];
         piece.segment.end[(row - piece.shift()) as usize] + piece.shift()
@@ -583,10 +574,10 @@ impl Snapshot {
 
     /// The depth of a row: -1 in `^sys`, 0 in `^ah`, 1, 2, … in turns from the newest.
     pub fn depth(&self, row: u32) -> Option<i64> {
-        if self.sys.contains(&row) {
+        if self.extent.sys.contains(&row) {
             return Some(-1);
         }
-        if self.head.contains(&row) {
+        if self.extent.head.contains(&row) {
             return Some(0);
         }
         let piece = &self.pieces[self.piece_of(row)];
@@ -597,7 +588,7 @@ impl Snapshot {
         }
         let first = units[piece.units.start as usize].turns_before;
         let index = piece.turns_before + (unit.turns_before - first);
-        Some(i64::from(self.turns - index))
+        Some(i64::from(self.extent.turns - index))
     }
 
     pub fn is_dead(&self, row: u32) -> bool {
