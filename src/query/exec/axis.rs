@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use super::cost::{is_long, marks_subtrees, walks_children};
+use super::cost::{is_long, marks_subtrees};
 use super::stats::RunInput;
-use crate::index::{Bits, Posting, SnapshotPiece, each_word, zip_words};
+use crate::index::{Bits, Posting, SnapshotPiece};
 use crate::query::ir::Axis;
 use crate::tree::NodeClass;
 
@@ -73,72 +73,6 @@ pub(super) fn reach(
     }
 }
 
-/// Keeps the rows of `bits` on `axis` of `left`, if posting lists of levels decide them. Otherwise
-/// does nothing and returns false.
-#[inline]
-pub(super) fn narrow_by_level(
-    left: &NodeSet,
-    axis: Axis,
-    level: Option<u32>,
-    bits: &mut Bits,
-    window: &Range<u32>,
-    input: RunInput<'_>,
-) -> bool {
-    if axis != Axis::Child || left.root {
-        return false;
-    }
-    // If the left context has every node of a level that has children, then their children are the
-    // whole next level, and its posting list replaces the walk. That is so for most chains, whose
-    // steps name whole levels. Children of implicit cores are two levels below their turn, so there
-    // it does not hold.
-    let below = if left.seq {
-        let seq = input.snapshot.seq_rows();
-        if !left.bits.is_empty() || window.start < seq.start || seq.end < window.end {
-            return false;
-        }
-        2
-    } else {
-        match level {
-            Some(level)
-                if is_long(left.bits.words().len())
-                    && !has_cores(window, input)
-                    && holds_level(&left.bits, level, window, input) =>
-            {
-                level + 1
-            }
-            _ => return false,
-        }
-    };
-    let pieces = input.snapshot.pieces_in(window.clone());
-    // A level without a posting list has no rows, or is too deep for one.
-    let known = |piece: &SnapshotPiece| piece.segment().at_level(below).is_some();
-    if !pieces.iter().all(known) {
-        return false;
-    }
-    for piece in pieces {
-        let Some(posting) = piece.segment().at_level(below) else {
-            continue;
-        };
-        // Dense lists are intersected word by word.
-        if let Some(words) = posting.dense_words()
-            && words.len() as u32 * 64 >= piece.rows().end
-        {
-            zip_words(
-                bits,
-                words,
-                piece.rows(),
-                piece.shift(),
-                |word, posting, mask| *word &= posting | !mask,
-            );
-            continue;
-        }
-        each_word(bits, piece.rows(), piece.shift(), |index, mask, word| {
-            *word &= posting.word(index) | !mask;
-        });
-    }
-    true
-}
-
 pub(super) fn descendants(
     left: &Bits,
     out: &mut Bits,
@@ -148,8 +82,7 @@ pub(super) fn descendants(
 ) {
     let snapshot = input.snapshot;
     let has_cores = has_cores(window, input);
-    // As in `narrow_by_level`: the descendants of a whole level are all rows that are neither on it
-    // nor above it. What is left of deeper levels is among them.
+    // The descendants of a whole level are all rows that are neither on it nor above it. What is left of deeper levels is among them.
     if !has_cores
         && is_long(left.words().len())
         && let Some(level) = level.or_else(|| top_level(left, window, input))
@@ -255,7 +188,10 @@ pub(super) fn children(
     input: RunInput<'_>,
 ) {
     let snapshot = input.snapshot;
-    if walks_children(|| left.count(), left.words().len()) || has_cores(window, input) {
+    if left.is_empty() {
+        return;
+    }
+    if !is_long(left.words().len()) || has_cores(window, input) {
         return walk_children(left, out, window, input);
     }
     let deepest = snapshot

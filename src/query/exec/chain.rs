@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use smallvec::{SmallVec, smallvec};
 
 use super::access::row_holds;
-use super::axis::{NodeSet, below_seq, narrow_by_level, reach};
+use super::axis::{NodeSet, below_seq, reach};
 use super::eval::core_holds;
 use super::fill::{CoreRows, fill_cores, fill_tests};
 use super::pick::{PickedMember, pick, pick_groups};
@@ -309,9 +309,7 @@ impl StepRun<'_> {
             LeftContext::Zones(zones) => bits.and(&zones.reach(join.axis, window, input)),
             LeftContext::Nodes(nodes) => {
                 let Join { axis, level, .. } = join;
-                if !narrow_by_level(nodes, axis, level, &mut bits, window, input)
-                    && let Some(reach) = reach(nodes, axis, level, window.clone(), input)
-                {
+                if let Some(reach) = reach(nodes, axis, level, window.clone(), input) {
                     bits.and(&reach);
                 }
             }

@@ -31,12 +31,6 @@ const ROWS_PER_WORD: usize = 8;
 /// A pass over this many words costs less than choosing a better way.
 const SHORT_PASS: usize = 8;
 
-/// Up to this many subtrees are walked row by row faster than a level is filled.
-const FEW_SUBTREES: usize = 48;
-
-/// Testing this many words of a segment one by one costs less than looking up what the tests read there.
-pub(super) const SINGLE_WORDS: usize = 2;
-
 /// Comparing a word with this many intervals costs as much as a binary search for each row.
 const FEW_INTERVALS: usize = 12;
 
@@ -66,10 +60,6 @@ pub(super) fn marks_subtrees(rows: usize, words: usize) -> bool {
 /// Whether a better way than going through all rows pays in a window of `words` words.
 pub(super) fn is_long(words: usize) -> bool {
     words > SHORT_PASS
-}
-
-pub(super) fn walks_children(rows: impl FnOnce() -> usize, words: usize) -> bool {
-    !is_long(words) || rows() <= FEW_SUBTREES
 }
 
 pub(super) fn compares_words(intervals: usize) -> bool {

@@ -8,7 +8,6 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::access::{TestAccess, node_class, of_one_value};
-use super::cost::is_long;
 use super::eval::core_holds;
 use super::scan::{remove_cores, test_word};
 use super::stats::RunInput;
@@ -66,26 +65,14 @@ pub(super) fn piece_word(
 ) -> u64 {
     let index = rows.start / 64;
     let start = index * 64;
-    let mut word = mask(index, rows.start, rows.end);
-    let living = |word: u64| word & !piece.segment().cores().word(index) & !piece.dead_word(start);
-    // A test for one value of a header says of most small pieces that no row has it, which a class does not. If it is
-    // last, it goes first: tests that read nodes would come after it.
-    let backward = matches!(tests.last(), Some(BoundTest::Attr(AttrCondition {
-        attr: Attr::Role | Attr::StoredKind | Attr::Kind | Attr::Key,
-        compare: Compare::Text(test),
-    })) if test.only().is_some());
-    if !backward {
-        word = living(word);
-    }
-    for at in 0..tests.len() {
+    let mut word = mask(index, rows.start, rows.end)
+        & !piece.segment().cores().word(index)
+        & !piece.dead_word(start);
+    for test in tests {
         if word == 0 {
             return 0;
         }
-        let test = &tests[if backward { tests.len() - 1 - at } else { at }];
         word = test_word(test, piece, start, word, input, counters);
-    }
-    if backward && word != 0 {
-        word = living(word);
     }
     word
 }
@@ -256,13 +243,6 @@ impl<'a> PieceTests<'a> {
     /// Adds the rows that satisfy every test where no list has few, removed ones too.
     fn fill_words(&self, out: &mut Bits, input: RunInput<'_>, counters: &mut Counters) {
         let (piece, rows, shift) = (self.piece, self.piece.rows(), self.piece.shift());
-        let words = (rows.end - rows.start) as usize / 64;
-        if !is_long(words) {
-            each_word(out, rows, shift, |index, mask, word| {
-                *word |= self.narrow(index, mask, input, counters);
-            });
-            return;
-        }
         // A pass over all words for each list: the compiler does several words at a time.
         match self.postings.split_first() {
             None => {

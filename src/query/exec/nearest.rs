@@ -5,7 +5,6 @@
 
 use std::ops::Range;
 
-use super::cost::SINGLE_WORDS;
 use super::fill::{PieceTests, piece_word};
 use super::order::key_order;
 use super::rows::{MatchedRows, RowList};
@@ -151,25 +150,21 @@ fn scan(
             continue;
         }
         let mut rows = start - shift..end - shift;
-        for _ in 0..SINGLE_WORDS {
-            let index = if backward {
-                (rows.end - 1) / 64
-            } else {
-                rows.start / 64
-            };
-            let own = rows.start.max(index * 64)..rows.end.min(index * 64 + 64);
-            if backward {
-                rows.end = own.start;
-            } else {
-                rows.start = own.end;
-            }
-            let word = piece_word(&step.tests, piece, own, input, counters);
-            if word != 0 && !visit(index * 64 + shift, word) {
-                return (Some(index * 64 + shift), at + 1);
-            }
-            if rows.is_empty() {
-                break;
-            }
+        // Testing one word costs less than looking up what the tests read in a segment, and mostly finds enough.
+        let index = if backward {
+            (rows.end - 1) / 64
+        } else {
+            rows.start / 64
+        };
+        let own = rows.start.max(index * 64)..rows.end.min(index * 64 + 64);
+        if backward {
+            rows.end = own.start;
+        } else {
+            rows.start = own.end;
+        }
+        let word = piece_word(&step.tests, piece, own, input, counters);
+        if word != 0 && !visit(index * 64 + shift, word) {
+            return (Some(index * 64 + shift), at + 1);
         }
         if rows.is_empty() {
             continue;
