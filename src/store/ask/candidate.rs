@@ -4,7 +4,7 @@
 use crate::query::ir::{Attr, Required, SelectorQuery};
 use crate::query::plan::{Bound, BoundChain, BoundTest, Compare, TextTest};
 use crate::query::sql::{Dialect, required_text};
-use crate::store::database::sql::{Database, SqlValue, ints};
+use crate::store::database::sql::{Database, ints};
 use crate::store::error::Result;
 use crate::store::layout::schema::{ATTR_BY_TEXT, equals};
 use crate::store::read::catalog::{self, Glob, ListedSession};
@@ -13,27 +13,33 @@ use crate::store::texts::build::with_text;
 /// What a selector requires of the units of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SessionCandidate {
-    /// One that a statement finds, with its values.
-    Statement(String, Vec<String>),
+    /// One of the units that a query finds.
+    Units(String),
     /// A text in one of its contents.
     Text(Required),
 }
 
 /// One for each chain, any of which must hold; `None` if a chain requires nothing that is indexed.
-pub(crate) fn candidate(bound: &Bound) -> Option<Vec<SessionCandidate>> {
-    bound.chains.iter().map(of_chain).collect()
+pub(crate) fn candidate(bound: &Bound, dialect: Dialect) -> Option<Vec<SessionCandidate>> {
+    let chains = bound.chains.iter();
+    chains.map(|chain| of_chain(chain, dialect)).collect()
 }
 
 /// The most selective requirement of a chain: a node of an id, a text of a custom attribute, a key, what a pattern must
 /// find in a content.
-fn of_chain(chain: &BoundChain) -> Option<SessionCandidate> {
+fn of_chain(chain: &BoundChain, dialect: Dialect) -> Option<SessionCandidate> {
+    let units = |table: &str, condition: &str| {
+        SessionCandidate::Units(format!("select unit_id from {table} where {condition}"))
+    };
+    // No statement has a text with U+0000.
+    let literal = |text: &str| (!text.contains('\0')).then(|| dialect.text(text));
     let node = |column: &str, text: &str| {
-        let units = format!("select unit_id from node where {}", equals(column, text));
-        SessionCandidate::Statement(units, vec![text.to_owned()])
+        let equal = equals(column, text).replace("?1", &literal(text)?);
+        Some(units("node", &equal))
     };
     let ids = chain.filters().filter_map(|filter| filter.id.as_deref());
     if let Some(id) = ids.last() {
-        return Some(node("id", id));
+        return node("id", id);
     }
     let tests = || {
         let tests = chain.filters().flat_map(|filter| &filter.tests);
@@ -47,11 +53,9 @@ fn of_chain(chain: &BoundChain) -> Option<SessionCandidate> {
             let text = test
                 .only()
                 .filter(|text| is_indexed(text) && name.len() <= 200)?;
-            let units = format!(
-                "select unit_id from attr where name = ?1 and text = ?2 and {ATTR_BY_TEXT}"
-            );
-            let values = vec![name.to_string(), text.to_owned()];
-            Some(SessionCandidate::Statement(units, values))
+            let (name, text) = (literal(name)?, literal(text)?);
+            let equal = format!("name = {name} and text = {text} and {ATTR_BY_TEXT}");
+            Some(units("attr", &equal))
         }
         _ => None,
     });
@@ -66,7 +70,7 @@ fn of_chain(chain: &BoundChain) -> Option<SessionCandidate> {
                 }),
             ) => {
                 let [key] = &texts[..] else { return None };
-                Some(node("key", key))
+                node("key", key)
             }
             _ => None,
         })
@@ -109,22 +113,16 @@ pub(crate) fn candidates(
     wanted: &[SessionCandidate],
     glob: &Glob,
 ) -> Result<Option<Vec<ListedSession>>> {
-    let mut texts = Vec::new();
-    let mut units: Vec<(String, Vec<SqlValue<'_>>)> = Vec::with_capacity(wanted.len());
+    let mut units = Vec::with_capacity(wanted.len());
     for wanted in wanted {
         match wanted {
-            SessionCandidate::Statement(sql, values) => {
-                let values = values.iter().map(|text| SqlValue::Text(text)).collect();
-                units.push((format!("in ({sql})"), values));
-            }
+            SessionCandidate::Units(query) => units.push(format!("in ({query})")),
             SessionCandidate::Text(required) => match with_text(database, required)? {
-                Some(found) => texts.extend(found),
+                Some(found) => units.extend(found),
                 None => return Ok(None),
             },
         }
     }
-    let by_text = texts.iter();
-    units.extend(by_text.map(|(condition, value)| (condition.clone(), vec![value.get()])));
     catalog::placing(database, &units, glob).map(Some)
 }
 
@@ -140,11 +138,10 @@ pub(crate) fn among(
     query: &SelectorQuery,
     dialect: Dialect,
 ) -> Result<Option<String>> {
-    if let Some(wanted) = candidate(bound) {
+    if let Some(wanted) = candidate(bound, dialect) {
         let placed = wanted.iter().map(|wanted| match wanted {
-            SessionCandidate::Statement(units, values) => Some(format!(
-                "select distinct p.session_id from placement p where p.unit_id in ({})",
-                written(units, values, dialect)
+            SessionCandidate::Units(query) => Some(format!(
+                "select distinct p.session_id from placement p where p.unit_id in ({query})"
             )),
             SessionCandidate::Text(_) => None,
         });
@@ -182,21 +179,4 @@ fn named(sessions: impl ExactSizeIterator<Item = i64>) -> Option<String> {
         "" => "select session_id from session where false".to_owned(),
         numbers => format!("select session_id from session where session_id in ({numbers})"),
     })
-}
-
-/// A statement whose parameters, `?1` and on, are written as literals.
-fn written(sql: &str, values: &[String], dialect: Dialect) -> String {
-    let mut parts = sql.split('?');
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (number, rest) = part.split_at(digits);
-        let value = number
-            .parse()
-            .ok()
-            .and_then(|at: usize| values.get(at.checked_sub(1)?));
-        out.push_str(&value.map(|value| dialect.text(value)).unwrap_or_default());
-        out.push_str(rest);
-    }
-    out
 }

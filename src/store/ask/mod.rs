@@ -16,7 +16,6 @@ pub(crate) mod question;
 pub(crate) mod rows;
 mod stream;
 
-use crate::support::lock;
 use std::sync::Arc;
 
 use self::answers::{Found, StoreAnswers, StoreCounts, StoreIds, StoreReason};
@@ -32,9 +31,6 @@ use crate::store::database::sql::{ResultRow, int, text};
 use crate::store::error::StoreError;
 use crate::store::read::catalog::{self, Glob, ListedSession};
 use crate::support::diag::Error;
-
-/// Minimum number of sessions for a connection of its own that tells whether the list of them is up to date.
-const MANY_FOR_LIST: i64 = 1_000;
 
 /// A selector over the sessions of a store, and which of them: [`Store::select`].
 ///
@@ -201,13 +197,15 @@ impl<'s> StoreSelection<'s> {
 
     fn possible(&self, glob: &Glob) -> Result<Arc<[ListedSession]>, Error> {
         let core = &self.store.core;
-        let found = match candidate(&**self.prepared.ready()?) {
+        let found = match candidate(self.prepared.ready()?, self.store.dialect()) {
             Some(wanted) => core.read(|database| candidates(database, &wanted, glob))?,
             None => None,
         };
         Ok(match found {
             Some(found) => found.into(),
-            None => listed(self.store, glob)?,
+            None => core
+                .read_once(|database| catalog::list(database, glob))?
+                .into(),
         })
     }
 }
@@ -225,22 +223,4 @@ impl<'s> IntoIterator for StoreSelection<'s> {
             answers
         })
     }
-}
-
-/// A long list of all sessions stays in memory until something is committed to the store.
-fn listed(store: &Store, glob: &Glob) -> Result<Arc<[ListedSession]>, StoreError> {
-    let core = &store.core;
-    let list = || core.read_once(|database| catalog::list(database, glob));
-    if !glob.is_all() || core.read_once(catalog::last)? < MANY_FOR_LIST {
-        return Ok(list()?.into());
-    }
-    // Before the list is read: a commit in between is noticed the next time.
-    let version = core.home.version()?;
-    let known = lock(&store.open).list(version);
-    if let Some(known) = known {
-        return Ok(known);
-    }
-    let list: Arc<[ListedSession]> = list()?.into();
-    lock(&store.open).keep_list(version, &list);
-    Ok(list)
 }

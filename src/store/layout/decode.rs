@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use crate::json::{JsonValue, Reader, StoredValue, members, string};
-use crate::store::database::sql::{Database, ResultRow, SqlValue, Type, int, parameters, text};
+use crate::store::database::sql::{Database, ResultRow, Type, int, parameters, text};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::present;
 use crate::store::layout::wide::{Cells, Wide};
@@ -26,14 +26,6 @@ const KINDS: [Type; 23] = {
         Int, Text, Int, Text, Bool, Text,
     ]
 };
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Wanted<'u> {
-    /// At least one unit, and at most [`TOGETHER`].
-    Units(&'u [i64]),
-    /// As `Units`, without the nodes of `^sys`: of a preamble the rows of the root and of `^seq`.
-    Outlines(&'u [i64]),
-}
 
 /// The most units that one statement reads by their ids. Their rows are in memory together before they are decoded.
 const TOGETHER: usize = 256;
@@ -93,6 +85,7 @@ impl Units {
         }
     }
 
+    /// Reads units; of `outlines` without the nodes of `^sys`: of a preamble the rows of the root and of `^seq`.
     pub(crate) fn read_all(
         &mut self,
         database: &mut dyn Database,
@@ -100,22 +93,21 @@ impl Units {
         outlines: bool,
     ) -> Result<()> {
         let size = if units.len() <= FEW { 1 } else { TOGETHER };
-        let wanted = if outlines {
-            Wanted::Outlines
-        } else {
-            Wanted::Units
-        };
-        units
-            .chunks(size)
-            .try_for_each(|units| self.read(database, wanted(units)))
+        let mut some = units.chunks(size);
+        some.try_for_each(|units| self.read(database, units, outlines))
     }
 
     /// In order of `unit_id`. One statement, and another one if a node has attributes; linear in their rows.
-    pub(crate) fn read(&mut self, database: &mut dyn Database, wanted: Wanted<'_>) -> Result<()> {
-        let (rows, values) = wanted.rows();
-        let outside = match wanted {
-            Wanted::Outlines(_) => " and (n.base_depth is null or n.base_depth >= 0)",
-            _ => "",
+    fn read(&mut self, database: &mut dyn Database, units: &[i64], outlines: bool) -> Result<()> {
+        let (names, values) = parameters(units);
+        let rows = match units {
+            [_] => "n.unit_id = ?1".to_owned(),
+            _ => format!("n.unit_id in ({names})"),
+        };
+        let outside = if outlines {
+            " and (n.base_depth is null or n.base_depth >= 0)"
+        } else {
+            ""
         };
         let rest = format!(
             "from node n left join body b on b.body_id = n.body_id where {rows}{outside} \
@@ -239,19 +231,6 @@ impl Units {
             self.tree.rows[last as usize].end = end;
             self.open.pop();
         }
-    }
-}
-
-impl Wanted<'_> {
-    /// The condition for rows of `node` or `attr`, and its values.
-    fn rows(&self) -> (String, Vec<SqlValue<'static>>) {
-        let (Self::Units(units) | Self::Outlines(units)) = self;
-        let (names, values) = parameters(units);
-        let rows = match units {
-            [_] => "n.unit_id = ?1".to_owned(),
-            _ => format!("n.unit_id in ({names})"),
-        };
-        (rows, values)
     }
 }
 

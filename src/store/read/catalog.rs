@@ -193,17 +193,17 @@ pub(crate) fn list(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Liste
     matching_rows(database, LIST, glob, listed)
 }
 
-/// The sessions that place, at any time, a unit for which one of the conditions, each with its values, holds.
+/// The sessions that place, at any time, a unit for which one of the conditions holds.
 pub(crate) fn placing(
     database: &mut dyn Database,
-    units: &[(String, Vec<SqlValue<'_>>)],
+    units: &[String],
     glob: &Glob,
 ) -> Result<Vec<ListedSession>> {
     let mut found = Vec::new();
-    for (units, values) in units {
+    for units in units {
         let placed = format!("select p.session_id from placement p where p.unit_id {units}");
         let sql = format!("{LIST} where s.session_id in ({placed})");
-        found.extend(collect(database, &sql, values, listed)?);
+        found.extend(collect(database, &sql, &[], listed)?);
     }
     found.retain(|session: &ListedSession| glob.matches(&session.name));
     found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -386,11 +386,6 @@ pub(crate) fn touch_all(
     update_session_sums(database, &sessions)
 }
 
-pub(crate) fn last(database: &mut dyn Database) -> Result<i64> {
-    let sql = "select session_id from session order by session_id desc limit 1";
-    Ok(one_int(database, sql, &[])?.unwrap_or(0))
-}
-
 /// A pattern of names: `*` is any text, also with `/` (STORE §4).
 #[derive(Clone, Debug)]
 pub(crate) struct Glob {
@@ -429,10 +424,6 @@ impl Glob {
 
     pub(crate) fn prefix(&self) -> &str {
         self.parts.first().map_or("", |first| first)
-    }
-
-    pub(crate) fn is_all(&self) -> bool {
-        self.parts.is_empty()
     }
 
     /// Whether the beginning of a name decides.

@@ -13,7 +13,7 @@ use crate::store::database::sql::{
     Database, ResultRow, SqlValue, collect, int, ints, one_int, text,
 };
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::decode::{Units, Wanted};
+use crate::store::layout::decode::Units;
 use crate::store::layout::encode::{Hash, Order, hashes, rank};
 use crate::store::layout::schema::{equals, is_short};
 use crate::store::write::change::IN_FORCE;
@@ -609,7 +609,7 @@ pub(crate) fn restore_unit(
     erased: &[&str],
 ) -> Result<Snapshot> {
     let mut fresh = Units::erasing(erased);
-    fresh.read(database, Wanted::Units(&[unit]))?;
+    fresh.read_all(database, &[unit], false)?;
     if fresh.starts.is_empty() {
         return Err(StoreError::Damaged("a unit has no nodes".to_owned()));
     }

@@ -24,9 +24,6 @@ pub(crate) struct OpenSessions {
     /// Sessions that may have grown since they were counted.
     growing: Vec<i64>,
     clock: u64,
-    /// All sessions of the store, and the number of its last commit when they were listed.
-    list: Option<(i64, Arc<[ListedSession]>)>,
-    list_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -57,34 +54,18 @@ impl OpenSessions {
     #[cfg(feature = "view")]
     pub(crate) fn set_memory(&mut self, memory: usize) {
         self.memory = memory;
-        if self.list_bytes > self.share() {
-            (self.list, self.list_bytes) = (None, 0);
-        }
         self.count();
     }
 
-    /// The bytes of the sessions that are open and of their list, once those that have no room are closed.
+    /// The bytes of the sessions that are open, once those that have no room are closed.
     #[cfg(feature = "view")]
     pub(crate) fn bytes(&mut self) -> usize {
         self.count();
-        self.total + self.list_bytes
+        self.total
     }
 
     pub(crate) fn len(&self) -> usize {
         self.by_id.len()
-    }
-
-    pub(crate) fn list(&self, version: i64) -> Option<Arc<[ListedSession]>> {
-        let (known, list) = self.list.as_ref()?;
-        (*known == version).then(|| Arc::clone(list))
-    }
-
-    /// Keeps the list of all sessions, if it is a small part of the budget.
-    pub(crate) fn keep_list(&mut self, version: i64, list: &Arc<[ListedSession]>) {
-        let names = list.iter().map(|listed| listed.name.len());
-        let bytes = size_of_val(&**list) + names.sum::<usize>();
-        self.list = (bytes <= self.share()).then(|| (version, Arc::clone(list)));
-        self.list_bytes = self.list.as_ref().map_or(0, |_| bytes);
     }
 
     /// How many sessions are read together: as many as take a share of the budget, so that as many may be in memory
@@ -166,7 +147,7 @@ impl OpenSessions {
                 open.bytes = bytes;
             }
         }
-        while self.total + self.list_bytes > self.memory
+        while self.total > self.memory
             && let Some((_, oldest)) = self.uses.pop_first()
         {
             self.remove(oldest);

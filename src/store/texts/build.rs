@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::engine::indexed;
 use crate::index::UnitKind;
 use crate::query::ir::{Required, fold};
+use crate::query::sql::Dialect;
 use crate::store::database::home::Home;
 use crate::store::database::sql::{
     Backend, Database, ResultRow, SqlValue, collect, first, int, ints, one_int, text,
@@ -194,44 +195,31 @@ fn add_text(database: &mut dyn Database, hash: SqlValue<'_>, folded: &str) -> Re
     made.ok_or_else(|| StoreError::Damaged("a text vanished".to_owned()))
 }
 
-/// The units that may have a text with what is required, as conditions with their values, one of which holds: those that the
-/// index finds, and those that it does not have. `None` if there is no index. Asking is linear in both.
+/// The units that may have a text with what is required, as conditions, one of which holds: those that the index finds,
+/// and those that it does not have. `None` if there is no index. Asking is linear in both.
 pub(crate) fn with_text(
     database: &mut dyn Database,
     required: &Required,
-) -> Result<Option<[(String, TextValue); 2]>> {
+) -> Result<Option<[String; 2]>> {
     let Some(through) = through(database)? else {
         return Ok(None);
     };
     let asked = expression(required, database.dialect());
     let texts = match database.dialect() {
-        Backend::Sqlite => "select rowid from text_gram where text_gram match ?1",
+        Backend::Sqlite => {
+            let asked = Dialect::Sqlite.text(&asked);
+            format!("select rowid from text_gram where text_gram match {asked}")
+        }
         Backend::Postgres => {
-            "select text_id from text_doc where grams @@ cast(cast(?1 as text) as tsquery) \
-             union all select text_id from text_doc where grams is null"
+            let asked = Dialect::Postgres.text(&asked);
+            format!(
+                "select text_id from text_doc where grams @@ cast({asked} as tsquery) \
+                 union all select text_id from text_doc where grams is null"
+            )
         }
     };
     let found = format!("in (select t.unit_id from text_unit t where t.text_id in ({texts}))");
-    let later = "> ?1".to_owned();
-    Ok(Some([
-        (found, TextValue::Asked(asked)),
-        (later, TextValue::Through(through)),
-    ]))
-}
-
-/// The value of a condition of [`with_text`].
-pub(crate) enum TextValue {
-    Asked(String),
-    Through(i64),
-}
-
-impl TextValue {
-    pub(crate) fn get(&self) -> SqlValue<'_> {
-        match self {
-            Self::Asked(asked) => asked.as_str().into(),
-            Self::Through(unit) => (*unit).into(),
-        }
-    }
+    Ok(Some([found, format!("> {through}")]))
 }
 
 /// Nothing if there is no text index. Linear in the texts and the index.

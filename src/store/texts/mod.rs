@@ -96,8 +96,6 @@ impl Store {
             let Some(units) = build::with_text(database, required)? else {
                 return Ok(None);
             };
-            let units = units.each_ref();
-            let units = units.map(|(condition, value)| (condition.clone(), vec![value.get()]));
             catalog::placing(database, &units, &glob).map(Some)
         })?;
         let names = |found: Vec<ListedSession>| found.into_iter().map(|listed| listed.name);
