@@ -26,44 +26,30 @@ pub struct Filling {
 /// Orders candidates by score (highest first), id and index, and takes each that still fits. One
 /// that does not fit is skipped; later ones may fit.
 ///
-/// Sorting stops when nothing more can fit: `O(n)` if a few candidates fill the budget,
-/// `O(n log n)` at most. Candidates that come sorted by id are not compared by id. A budget of 0
-/// takes nothing, not even candidates without tokens (source 004: "Budget of 0 returns empty
-/// selection").
+/// `O(n log n)`. Candidates that come sorted by id are not compared by id. A budget of 0 takes nothing, not even
+/// candidates without tokens (source 004: "Budget of 0 returns empty selection").
 pub fn fill(candidates: &[Candidate<'_>], budget: u64) -> Filling {
     let mut filling = Filling::default();
-    let tokens = candidates
-        .iter()
-        .map(|candidate| candidate.measure.tokens());
-    if let Some(least) = tokens.min()
-        && budget > 0
-    {
-        each_best(candidates, |at| {
+    if budget > 0 {
+        for at in best_first(candidates) {
             let tokens = candidates[at].measure.tokens();
             if tokens <= budget - filling.tokens_used {
                 filling.tokens_used += tokens;
                 filling.chosen.push(at);
             }
-            least <= budget - filling.tokens_used
-        });
+        }
     }
     filling.excluded = candidates.len() - filling.chosen.len();
     filling
 }
 
-/// The number of candidates sorted first; each further batch is four times as large.
-const FIRST_BATCH: usize = 64;
-
-/// Calls `visit` with the index of each candidate, best first, until it returns false.
-fn each_best(candidates: &[Candidate<'_>], mut visit: impl FnMut(usize) -> bool) {
-    let mut ranked: Vec<(f32, usize)> = candidates
-        .iter()
-        .enumerate()
-        .map(|(at, candidate)| (candidate.measure.score(), at))
-        .collect();
+/// The indexes of the candidates, best first.
+fn best_first(candidates: &[Candidate<'_>]) -> impl Iterator<Item = usize> {
+    let scores = candidates.iter().map(|candidate| candidate.measure.score());
+    let mut ranked: Vec<(f32, usize)> = scores.zip(0..).collect();
     let sorted_by_id = candidates.is_sorted_by(|a, b| a.id <= b.id);
     // Indexes are distinct, so the order is total and the unstable sort deterministic.
-    let order = |a: &(f32, usize), b: &(f32, usize)| {
+    ranked.sort_unstable_by(|a, b| {
         // Scores are never NaN.
         let by_score = b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal);
         let by_id = || {
@@ -74,18 +60,6 @@ fn each_best(candidates: &[Candidate<'_>], mut visit: impl FnMut(usize) -> bool)
             }
         };
         by_score.then_with(by_id).then(a.1.cmp(&b.1))
-    };
-    let mut rest = &mut ranked[..];
-    let mut batch = FIRST_BATCH;
-    while !rest.is_empty() {
-        if batch < rest.len() {
-            rest.select_nth_unstable_by(batch, order);
-        }
-        let (best, worse) = rest.split_at_mut(batch.min(rest.len()));
-        best.sort_unstable_by(order);
-        if !best.iter().all(|&(_, at)| visit(at)) {
-            return;
-        }
-        (rest, batch) = (worse, batch * 4);
-    }
+    });
+    ranked.into_iter().map(|(_, at)| at)
 }
