@@ -1,6 +1,8 @@
 //! SQLite files of other programs, opened to be read and never changed. This file must not know what is in them.
 
 #[cfg(all(feature = "store", feature = "cli"))]
+use percent_encoding::{AsciiSet, percent_encode};
+#[cfg(all(feature = "store", feature = "cli"))]
 use rusqlite::OpenFlags;
 #[cfg(feature = "store")]
 use rusqlite::{Connection, MAIN_DB, Result};
@@ -39,17 +41,14 @@ pub(super) fn of_file(path: &Path) -> Result<Connection> {
     let database = if has_log {
         Connection::open_with_flags(path, flags)?
     } else {
+        const SIGNS: &AsciiSet = &AsciiSet::EMPTY.add(b'%').add(b'?').add(b'#');
         flags |= OpenFlags::SQLITE_OPEN_URI;
-        let mut uri = "file:".to_owned();
-        for byte in path.as_os_str().as_encoded_bytes() {
-            match byte {
-                b'%' | b'?' | b'#' => uri.push_str(&format!("%{byte:02X}")),
-                b'\\' if cfg!(windows) => uri.push('/'),
-                b if b.is_ascii() => uri.push(char::from(*b)),
-                b => uri.push_str(&format!("%{b:02X}")),
-            }
+        let path = path.as_os_str().as_encoded_bytes();
+        let mut path = percent_encode(path, SIGNS).to_string();
+        if cfg!(windows) {
+            path = path.replace('\\', "/");
         }
-        Connection::open_with_flags(uri + "?immutable=1", flags)?
+        Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)?
     };
     // All is read of one moment.
     database.execute_batch("begin")?;

@@ -29,6 +29,7 @@ use crate::logs::report::{Fate, ImportReport};
 use crate::render::Provider;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 
 /// The exchanges of VCR, and the member that has them.
@@ -194,24 +195,7 @@ fn api(url: &str) -> Option<(Provider, Option<String>)> {
 
 /// A step of an address without the signs `%3A`, … in it.
 fn decoded(step: &str) -> String {
-    let mut pieces = step.split('%');
-    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
-    for piece in pieces {
-        let sign = piece
-            .get(..2)
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match sign {
-            Some(sign) => {
-                bytes.push(sign);
-                bytes.extend_from_slice(&piece.as_bytes()[2..]);
-            }
-            None => {
-                bytes.push(b'%');
-                bytes.extend_from_slice(piece.as_bytes());
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(step).decode_utf8_lossy().into_owned()
 }
 
 /// What came back: the response in one piece, and what went wrong.
