@@ -6,6 +6,7 @@
 use super::builder::{Builder, Numbers};
 use super::formats::{ReadCall, read_call};
 use super::log::{About, Event, LogField, LogMessage, RequestOrigin};
+use super::recording::Recording;
 use super::report::ImportReport;
 use super::surrogates::mend_surrogates;
 use crate::index::Snapshot;
@@ -171,7 +172,7 @@ impl LiveCall {
         };
         let mut builder = match after {
             Some((snapshot, numbers)) => Builder::after(snapshot, numbers, about)?,
-            None => Builder::new(about, super::recording::Recording::passed(0)),
+            None => Builder::new(about, Recording::default()),
         };
         if let Some(earlier) = self
             .read

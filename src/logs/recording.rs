@@ -21,6 +21,8 @@ use std::sync::Arc;
 /// An imported session: its snapshots from cycle 1 on, and the working state if there is one.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
+    /// How many snapshots come before those of `snapshots`, and are elsewhere.
+    passed: usize,
     snapshots: RecordedChanges,
     working: WorkingState,
     /// How many of the snapshots stay when the log grows.
@@ -53,9 +55,6 @@ enum WorkingState {
 enum RecordedChanges {
     InMemory(Vec<Arc<str>>),
     Spooled(Spooled),
-    /// How many there are, and the last one if it was made here; the others are elsewhere.
-    #[cfg(feature = "store")]
-    Passed(usize, Option<String>),
 }
 
 impl Default for RecordedChanges {
@@ -72,10 +71,11 @@ impl Recording {
         }
     }
 
+    /// What comes after some snapshots that are elsewhere.
     #[cfg(feature = "store")]
     pub(super) fn passed(snapshots: usize) -> Self {
         Self {
-            snapshots: RecordedChanges::Passed(snapshots, None),
+            passed: snapshots,
             ..Self::default()
         }
     }
@@ -83,10 +83,10 @@ impl Recording {
     /// The document of the last snapshot that was committed since [`Recording::passed`].
     #[cfg(feature = "store")]
     pub(super) fn last(&self) -> Option<Document> {
-        match &self.snapshots {
-            RecordedChanges::Passed(count, Some(last)) => document(last, count - 1, false).ok(),
-            _ => None,
-        }
+        let RecordedChanges::InMemory(changes) = &self.snapshots else {
+            return None;
+        };
+        document(changes.last()?, self.snapshots() - 1, false).ok()
     }
 
     pub(super) fn is_spooled(&self) -> bool {
@@ -98,11 +98,6 @@ impl Recording {
         match &mut self.snapshots {
             RecordedChanges::InMemory(changes) => changes.push(change.into()),
             RecordedChanges::Spooled(spooled) => spooled.push(&change),
-            #[cfg(feature = "store")]
-            RecordedChanges::Passed(count, last) => {
-                *last = Some(change);
-                *count += 1;
-            }
         }
     }
 
@@ -121,13 +116,11 @@ impl Recording {
     /// The number of committed snapshots.
     pub fn snapshots(&self) -> usize {
         match &self.snapshots {
-            RecordedChanges::InMemory(changes) => changes.len(),
+            RecordedChanges::InMemory(changes) => self.passed + changes.len(),
             RecordedChanges::Spooled(spooled) => {
                 let working = matches!(self.working, WorkingState::Spooled);
                 spooled.len() - usize::from(working)
             }
-            #[cfg(feature = "store")]
-            RecordedChanges::Passed(count, _) => *count,
         }
     }
 
@@ -205,11 +198,11 @@ impl Documents for Recording {
             (RecordedChanges::Spooled(spooled), _) => {
                 document(&spooled.read(index)?, index, index == length)
             }
-            #[cfg(feature = "store")]
-            (RecordedChanges::Passed(..), _) => Err(io::ErrorKind::NotFound.into()),
             (RecordedChanges::InMemory(changes), _) => {
-                let change = changes.get(index).ok_or(io::ErrorKind::NotFound)?;
-                document(change, index, false)
+                let change = index
+                    .checked_sub(self.passed)
+                    .and_then(|at| changes.get(at));
+                document(change.ok_or(io::ErrorKind::NotFound)?, index, false)
             }
         }
     }

@@ -20,7 +20,7 @@
 
 use super::fields::{get_string, is, items, role_name, text, time};
 use super::reader::{LogRecord, Sniff};
-use super::requests::{Api, Parsed, body_of, is_request_to_address};
+use super::requests::{Api, Parsed, body_of, first_choice, is_request_to_address};
 use super::transcript::{json_text, record as record_of, unknown, unread};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
@@ -133,13 +133,7 @@ impl Api for Contents {
         if candidates.is_empty() && usage.is_none() {
             return None;
         }
-        let candidate = candidates
-            .first()
-            .map(|raw| members(raw))
-            .unwrap_or_default();
-        for _ in candidates.iter().skip(1) {
-            report.part(Fate::Skipped, "another choice");
-        }
+        let candidate = first_choice(&candidates, report);
         let reply = get(&candidate, "content").map(members);
         let reply = reply.and_then(|found| content(&found, Some("model"), report));
         let stop = ["finishReason", "finish_reason"];
