@@ -283,10 +283,8 @@ impl Opening {
             if !is_of_folder(source) {
                 // Standard input, a pipe and a directory of documents are one session.
                 return if self.whole && Path::new(path).is_file() {
-                    match opened::in_folder(Path::new(path), limits, followed)? {
-                        FileContents::Neither(failure) => Err(failure),
-                        contents => ReadSessions::new(contents).map(Ok),
-                    }
+                    let contents = opened::in_folder(Path::new(path), limits, followed)?;
+                    ReadSessions::new(contents).map(Ok)
                 } else {
                     read(path, limits, followed).map(Ok)
                 };

@@ -14,8 +14,8 @@
 
 use super::contradiction;
 use super::inner;
-use super::query::{Controls, NodeStep, PickOrTest, QueryStep, SelectorQuery, Test, Tests};
-use super::settle::{drop_always_true, settle_step, sort};
+use super::query::{Controls, NodeStep, QueryStep, SelectorQuery, Test};
+use super::settle::{drop_always_true, settle_step, sort, sort_step};
 use crate::query::syntax::Span;
 use crate::support::diag::Warning;
 
@@ -62,19 +62,6 @@ pub(super) fn normalize(
     query
 }
 
-/// Calls `change` for each list of tests: those of the steps, with what follows them, then the filters.
-fn each_tests(
-    query: &mut SelectorQuery,
-    mut change: impl FnMut(&mut Tests, Option<&[PickOrTest]>),
-) {
-    for (_, step) in query.chains.iter_mut().flat_map(|chain| &mut chain.steps) {
-        if let QueryStep::Node(node) = step {
-            change(&mut node.tests, Some(&node.tail));
-        }
-    }
-    change(&mut query.filters, None);
-}
-
 // ---- conditions ----------------------------------------------------------------------------
 
 fn conditions(query: &mut SelectorQuery, _: &[Span], _: &mut Vec<Warning>) {
@@ -98,11 +85,9 @@ fn each_step(query: &mut SelectorQuery, mut change: impl FnMut(&mut NodeStep)) {
 // ---- order ---------------------------------------------------------------------------------
 
 fn sort_tests(query: &mut SelectorQuery, _: &[Span], _: &mut Vec<Warning>) {
-    each_tests(query, |tests, tail| {
-        sort(tests);
-        // After the sort, so that the one that stays does not depend on how the tests were written.
-        drop_always_true(tests, tail.unwrap_or_default());
-    });
+    each_step(query, sort_step);
+    sort(&mut query.filters);
+    drop_always_true(&mut query.filters, &[]);
 }
 
 // ---- contradictions ------------------------------------------------------------------------

@@ -107,6 +107,7 @@ fn settle_tail(tail: &mut Box<[PickOrTest]>) {
 /// The pass `order` of one step.
 pub(super) fn sort_step(node: &mut NodeStep) {
     sort(&mut node.tests);
+    // After the sort, so that the one that stays does not depend on how the tests were written.
     drop_always_true(&mut node.tests, &node.tail);
 }
 
