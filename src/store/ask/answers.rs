@@ -51,7 +51,7 @@ impl fmt::Display for StoreRoute {
 pub struct StoreAnswers<'s> {
     store: &'s Store,
     glob: Glob,
-    pub(super) batches: Batches<SessionAnswer>,
+    pub(super) batches: Batches,
 }
 
 impl<'s> StoreAnswers<'s> {
@@ -64,7 +64,7 @@ impl<'s> StoreAnswers<'s> {
         Self {
             store,
             glob,
-            batches: Batches::new(question, Question::answers, sessions),
+            batches: Batches::new(question, sessions),
         }
     }
 
@@ -101,7 +101,7 @@ impl Iterator for StoreAnswers<'_> {
 #[derive(Debug)]
 pub(super) enum Found<T> {
     Statement(RowStream<T>),
-    Sessions(Batches<SessionIds>, StoreReason),
+    Sessions(Batches, StoreReason),
 }
 
 impl<T: Send + 'static> Found<T> {
@@ -112,11 +112,11 @@ impl<T: Send + 'static> Found<T> {
         }
     }
 
-    /// The next session; `of_ids` makes of the ids of a loaded one what is wanted of it.
-    fn next(&mut self, of_ids: impl Fn(SessionIds) -> T) -> Option<Result<T, Error>> {
+    /// The next session; `of_answer` makes of the answer of a loaded one what is wanted of it.
+    fn next(&mut self, of_answer: impl Fn(SessionAnswer) -> T) -> Option<Result<T, Error>> {
         match self {
             Self::Statement(rows) => rows.next(),
-            Self::Sessions(batches, _) => batches.next().map(|found| found.map(of_ids)),
+            Self::Sessions(batches, _) => batches.next().map(|found| found.map(of_answer)),
         }
     }
 }
@@ -137,7 +137,7 @@ impl Iterator for StoreIds {
     type Item = Result<SessionIds, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next(|ids| ids)
+        self.0.next(SessionAnswer::into_ids)
     }
 }
 
@@ -157,7 +157,6 @@ impl Iterator for StoreCounts {
     type Item = Result<(String, usize), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0
-            .next(|ids| (ids.session().to_owned(), ids.ids().len()))
+        self.0.next(|found| (found.session, found.answer.count()))
     }
 }

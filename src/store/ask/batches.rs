@@ -1,6 +1,6 @@
 //! Answers the sessions of a list in batches, in parallel, and prefetches one batch.
 //!
-//! It must not know what a selector or an answer is: it is given a function that answers a group of sessions.
+//! It must not know what a selector is, or how a group of sessions is answered.
 
 use crate::support::lock;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use rayon::prelude::*;
 
-use super::question::Question;
+use super::question::{Question, SessionAnswer};
 use crate::store::read::catalog::ListedSession;
 use crate::support::cancel;
 use crate::support::diag::Error;
@@ -19,33 +19,25 @@ use crate::support::diag::Error;
 /// At most this many sessions of a batch are one thread's at a time.
 const GROUP: usize = 32;
 
-type Answered<T> = Vec<Result<T, Error>>;
-
-pub(super) type AnswerGroup<T> = fn(&Question, &[ListedSession]) -> Answered<T>;
+type Answered = Vec<Result<SessionAnswer, Error>>;
 
 #[derive(Debug)]
-pub(super) struct Batches<T> {
+pub(super) struct Batches {
     question: Arc<Question>,
-    answer: AnswerGroup<T>,
     list: Arc<[ListedSession]>,
     /// Sessions of the list whose batch was begun.
     begun: usize,
-    pub(super) ready: VecDeque<Result<T, Error>>,
-    ahead: Option<Ahead<T>>,
+    pub(super) ready: VecDeque<Result<SessionAnswer, Error>>,
+    ahead: Option<Ahead>,
 }
 
 #[derive(Debug)]
-struct Ahead<T>(Receiver<std::thread::Result<Answered<T>>>);
+struct Ahead(Receiver<std::thread::Result<Answered>>);
 
-impl<T: Send + 'static> Batches<T> {
-    pub(super) fn new(
-        question: Question,
-        answer: AnswerGroup<T>,
-        list: Arc<[ListedSession]>,
-    ) -> Self {
+impl Batches {
+    pub(super) fn new(question: Question, list: Arc<[ListedSession]>) -> Self {
         Self {
             question: Arc::new(question),
-            answer,
             list,
             begun: 0,
             ready: VecDeque::new(),
@@ -57,13 +49,13 @@ impl<T: Send + 'static> Batches<T> {
         self.list.len()
     }
 
-    pub(super) fn next(&mut self) -> Option<Result<T, Error>> {
+    pub(super) fn next(&mut self) -> Option<Result<SessionAnswer, Error>> {
         while self.ready.is_empty() {
             let answered = match self.ahead.take() {
                 Some(ahead) => ahead.wait().unwrap_or_else(|panic| resume_unwind(panic)),
                 None if self.begun < self.list.len() => {
                     let sessions = self.begin();
-                    batch(&self.question, self.answer, &self.list[sessions])
+                    batch(&self.question, &self.list[sessions])
                 }
                 None => return None,
             };
@@ -88,10 +80,10 @@ impl<T: Send + 'static> Batches<T> {
         }
         let (sender, receiver) = sync_channel(1);
         let sessions = self.begin();
-        let (question, answer) = (Arc::clone(&self.question), self.answer);
-        let (list, tokens) = (Arc::clone(&self.list), cancel::here());
+        let (question, list) = (Arc::clone(&self.question), Arc::clone(&self.list));
+        let tokens = cancel::here();
         rayon::spawn(move || {
-            let work = || tokens.within(|| batch(&question, answer, &list[sessions]));
+            let work = || tokens.within(|| batch(&question, &list[sessions]));
             let done = catch_unwind(AssertUnwindSafe(work));
             // The store may be closed as soon as this batch is known to be done.
             drop((question, list));
@@ -101,30 +93,26 @@ impl<T: Send + 'static> Batches<T> {
     }
 }
 
-impl<T> Ahead<T> {
-    fn wait(&self) -> std::thread::Result<Answered<T>> {
+impl Ahead {
+    fn wait(&self) -> std::thread::Result<Answered> {
         // The other end answers before it is dropped.
         self.0.recv().unwrap_or_else(|_| Ok(Vec::new()))
     }
 }
 
-impl<T> Drop for Ahead<T> {
+impl Drop for Ahead {
     /// Waits: nothing reads a store that its owner has closed.
     fn drop(&mut self) {
         let _ = self.wait();
     }
 }
 
-fn batch<T: Send>(
-    question: &Question,
-    answer: AnswerGroup<T>,
-    list: &[ListedSession],
-) -> Answered<T> {
+fn batch(question: &Question, list: &[ListedSession]) -> Answered {
     let tokens = cancel::here();
     let group = list.len().div_ceil(rayon::current_num_threads());
-    let answers: Vec<Answered<T>> = list
+    let answers: Vec<Answered> = list
         .par_chunks(group.clamp(1, GROUP))
-        .map(|group| tokens.within(|| answer(question, group)))
+        .map(|group| tokens.within(|| question.answers(group)))
         .collect();
     answers.into_iter().flatten().collect()
 }

@@ -20,11 +20,12 @@ use std::sync::Arc;
 
 use self::answers::{Found, StoreAnswers, StoreCounts, StoreIds, StoreReason};
 use self::batches::Batches;
-use self::candidate::{among, candidate, candidates, reads_missing};
+use self::candidate::{SessionCandidate, among, candidate, candidates, reads_missing};
 use self::question::{Question, SessionIds};
 use self::stream::RowStream;
 use crate::engine::Prepared;
 use crate::history::RangeOptions;
+use crate::query::ir::Required;
 use crate::query::sql::{Options, Wanted, compile_columns};
 use crate::store::Store;
 use crate::store::database::sql::{ResultRow, int, text};
@@ -82,6 +83,19 @@ impl Store {
             glob: String::new(),
             options: RangeOptions::default(),
         }
+    }
+
+    /// The names of sessions that may have a text with what is required; `None` if there is no text index.
+    pub(crate) fn with_text(
+        &self,
+        glob: &str,
+        required: &Required,
+    ) -> Result<Option<Vec<String>>, Error> {
+        let (glob, wanted) = (Glob::new(glob), [SessionCandidate::Text(required.clone())]);
+        let read = self
+            .core
+            .read(|database| candidates(database, &wanted, &glob));
+        Ok(read?.map(|found| found.into_iter().map(|listed| listed.name).collect()))
     }
 }
 
@@ -182,7 +196,7 @@ impl<'s> StoreSelection<'s> {
             StoreReason::Unsupported
         };
         let possible = self.possible(&Glob::new(&self.glob))?;
-        let batches = Batches::new(self.question(), Question::ids, possible);
+        let batches = Batches::new(self.question(), possible);
         Ok(Found::Sessions(batches, reason))
     }
 

@@ -22,6 +22,17 @@ pub struct SessionAnswer {
     pub answer: Answer,
 }
 
+impl SessionAnswer {
+    /// The ids of the rows.
+    pub(super) fn into_ids(self) -> SessionIds {
+        let mut ids = SessionIds::new(&self.session);
+        if let Answer::Rows(rows) = &self.answer {
+            rows.ids().for_each(|id| ids.push(id));
+        }
+        ids
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(super) core: Arc<Core>,
@@ -103,19 +114,6 @@ impl Question {
             session: listed.name.clone(),
             answer,
         }))
-    }
-
-    pub(super) fn ids(&self, group: &[ListedSession]) -> Vec<Result<SessionIds, Error>> {
-        let answers = self.answers(group).into_iter();
-        let ids = answers.map(|found| {
-            let found = found?;
-            let mut ids = SessionIds::new(&found.session);
-            if let Answer::Rows(rows) = &found.answer {
-                rows.ids().for_each(|id| ids.push(id));
-            }
-            Ok(ids)
-        });
-        ids.collect()
     }
 }
 

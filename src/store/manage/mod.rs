@@ -191,6 +191,12 @@ impl Store {
         Ok((self.core.home.version()?, self.count(glob)?))
     }
 
+    #[cfg(feature = "cli")]
+    pub(crate) fn count(&self, glob: &str) -> Result<usize, Error> {
+        let glob = Glob::new(glob);
+        Ok(self.core.read(|database| catalog::count(database, &glob))?)
+    }
+
     /// The names of the sessions whose name matches, in byte order; reads nothing else of them.
     #[cfg(feature = "cli")]
     pub(crate) fn names(&self, glob: &str) -> Result<Vec<String>, Error> {

@@ -4,10 +4,7 @@ pub(crate) mod build;
 pub(crate) mod grams;
 pub(crate) mod tables;
 
-use crate::query::ir::Required;
 use crate::store::Store;
-use crate::store::read::catalog;
-use crate::store::read::catalog::{Glob, ListedSession};
 use crate::support::diag::Error;
 
 /// The text index of a store. See [`Store::index_text`].
@@ -83,28 +80,5 @@ impl Store {
     pub fn text_index(&self) -> Result<Option<TextIndex>, Error> {
         let found = self.core.read(tables::size)?;
         Ok(found.map(|(texts, behind)| TextIndex { texts, behind }))
-    }
-
-    /// The names of sessions that may have a text with what is required; `None` if there is no index.
-    pub(crate) fn with_text(
-        &self,
-        glob: &str,
-        required: &Required,
-    ) -> Result<Option<Vec<String>>, Error> {
-        let glob = Glob::new(glob);
-        let found = self.core.read(|database| {
-            let Some(units) = build::with_text(database, required)? else {
-                return Ok(None);
-            };
-            catalog::placing(database, &units, &glob).map(Some)
-        })?;
-        let names = |found: Vec<ListedSession>| found.into_iter().map(|listed| listed.name);
-        Ok(found.map(|found| names(found).collect()))
-    }
-
-    #[cfg(feature = "cli")]
-    pub(crate) fn count(&self, glob: &str) -> Result<usize, Error> {
-        let glob = Glob::new(glob);
-        Ok(self.core.read(|database| catalog::count(database, &glob))?)
     }
 }
