@@ -2,7 +2,7 @@
 
 use crate::history::{CommitCall, History, LoadFailure, Position};
 use crate::index::{NodeRef, Snapshot};
-use crate::json::{JsonValue, elements, get, members, string};
+use crate::json::{JsonValue, Member, elements, get, members, string};
 use crate::render::Provider;
 use crate::tree::timestamp::millis;
 use crate::tree::{Meta, NodeClass};
@@ -50,6 +50,10 @@ pub struct Call {
     /// What the last failed call said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Calls of the cycle without a reply of which `meta` says what they used: a summary, or one that was stopped. The counts
+    /// above are not theirs.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unanswered: usize,
     /// Whether what was sent is worked out from a transcript, which does not say it exactly.
     pub reconstructed: bool,
     /// Whether the provider was called. A log may have snapshots without a call, such as that after a compaction,
@@ -82,7 +86,10 @@ impl Call {
         let error = last.and_then(|attempt| get(&attempt, "error").map(error_text));
         let asked = text(get(&request, "model")).or_else(|| text(get(&request, "modelId")));
         let reconstructed = text(get(&meta, "source")).as_deref() == Some("transcript");
-        let compaction = get(&meta, "compaction").is_some_and(|raw| raw != "null");
+        let compaction = get(&meta, "compaction").filter(|raw| *raw != "null");
+        let unanswered = compaction.into_iter().chain(attempts.iter().copied());
+        let unanswered = unanswered.filter(|said| has_counts(&members(said))).count();
+        let compaction = compaction.is_some();
         Self {
             // The one that answered may be a dated version of the one in the request.
             model: asked.or_else(|| text(get(&usage, "model"))),
@@ -102,6 +109,7 @@ impl Call {
             reply_error: get(&usage, "error").map(error_text),
             stop_reason: text(get(&usage, "stop_reason")),
             failed: attempts.len(),
+            unanswered,
             error,
             made: !usage.is_empty()
                 || !attempts.is_empty()
@@ -111,6 +119,13 @@ impl Call {
             compaction,
         }
     }
+}
+
+/// Whether the `usage` of a call counts anything.
+fn has_counts(call: &[Member<'_>]) -> bool {
+    let usage = get(call, "usage").map(members).unwrap_or_default();
+    let counts = |(_, raw): &Member<'_>| raw.parse::<f64>().is_ok_and(|count| count > 0.0);
+    usage.iter().any(counts)
 }
 
 /// A snapshot, or what is known of one that is not loaded.

@@ -263,6 +263,22 @@ impl Condition {
 }
 
 /// A diagnostic with its places so much further on.
+/// An error of a condition's selector with its places in the text of the file.
+#[cfg(feature = "cli")]
+pub(crate) fn in_conditions(text: &str, error: Error) -> Error {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let is_condition = !line.trim_start().starts_with('#');
+        let at = line.find(error.text()).filter(|_| is_condition);
+        if let Some(at) = at {
+            let places = error.diagnostics().map(|it| moved(it, start + at));
+            return Error::from_diagnostics(text, places.collect()).unwrap_or(error);
+        }
+        start += line.len();
+    }
+    error
+}
+
 fn moved(diagnostic: &Diagnostic, by: usize) -> Diagnostic {
     let mut moved = diagnostic.clone();
     for label in &mut moved.labels {

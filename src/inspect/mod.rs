@@ -46,6 +46,8 @@ pub use assert::{AssertReport, Checked, Failed};
 #[cfg(feature = "cli")]
 pub(crate) use call::time_of;
 pub use call::{Call, came_in_as, provider_of};
+#[cfg(feature = "cli")]
+pub(crate) use condition::in_conditions;
 pub use condition::{Comparison, Condition, Measure, Sign};
 pub use fields::{Field, FieldValue, Fields, FieldsReport};
 pub use grep::{FoundBlock, GrepReport};

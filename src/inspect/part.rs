@@ -1,6 +1,8 @@
 //! Which snapshots of a session a report is about, and which of their blocks.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Selection};
+#[cfg(feature = "cli")]
+use crate::history::Session;
 use crate::history::{At, History};
 use crate::index::{NodeRef, Snapshot, UnitKind};
 use crate::json::JsonValue;
@@ -132,13 +134,34 @@ impl Part {
         })
     }
 
-    fn rows(
+    /// What the selector finds in the newest of the snapshots, if it finds nothing in any of them. `None` also without a
+    /// selector.
+    #[cfg(feature = "cli")]
+    pub(crate) fn nothing(
+        &self,
+        engine: &Engine,
+        session: &Session,
+    ) -> Result<Option<Selection>, Error> {
+        let (history, mut newest) = (session.history(), None);
+        if self.selector.is_none() {
+            return Ok(None);
+        }
+        for (at, _) in self.snapshots(engine, &history)?.into_iter().rev() {
+            match self.found(engine, &history, at)? {
+                Some(found) if found.count() == 0 => newest.get_or_insert(found),
+                _ => return Ok(None),
+            };
+        }
+        Ok(newest)
+    }
+
+    /// What the selector finds in a snapshot; `None` without one.
+    fn found(
         &self,
         engine: &Engine,
         history: &Arc<History>,
         at: At,
-        snapshot: &Snapshot,
-    ) -> Result<Option<Vec<Range<u32>>>, Error> {
+    ) -> Result<Option<Selection>, Error> {
         let Some(selector) = &self.selector else {
             return Ok(None);
         };
@@ -148,7 +171,19 @@ impl Part {
             At::Working => prepared.text().to_owned(),
             at => format!("{at} {}", prepared.text()),
         };
-        let found = engine.prepare(&text)?.rows_in(history)?;
+        engine.prepare(&text)?.rows_in(history).map(Some)
+    }
+
+    fn rows(
+        &self,
+        engine: &Engine,
+        history: &Arc<History>,
+        at: At,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Vec<Range<u32>>>, Error> {
+        let Some(found) = self.found(engine, history, at)? else {
+            return Ok(None);
+        };
         let mut rows: Vec<Range<u32>> = Vec::new();
         let nodes = found.nodes().filter_map(|node| {
             let node = node.row();

@@ -41,6 +41,11 @@ pub trait Report: Serialize + Sized {
     /// no form for, in reports that need it; a snapshot of a store cannot be loaded.
     fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error>;
 
+    /// What it is about: the part of the options, or without a time more of the session.
+    fn part(options: &ReportOptions) -> Part {
+        options.part.clone()
+    }
+
     /// Whether a request that it shows is worked out from a transcript, which does not say exactly what was sent. Text
     /// leaves it to the caller to say so.
     fn is_reconstructed(&self) -> bool {

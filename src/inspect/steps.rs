@@ -2,6 +2,7 @@
 
 use super::call::{Call, exact_time_of, is_reply, last_time, newest, time_of, time_of_summary};
 use super::groups::call_name;
+use super::part::Part;
 use super::prefix::{Difference, PrefixStep, by_cycle};
 use super::report::{Report, ReportOptions};
 use super::tokenizer::Tokenizer;
@@ -143,7 +144,7 @@ impl Report for StepReport {
     fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         history.fetch_all()?;
-        let wanted = options.part.or_history().snapshots(engine, &history)?;
+        let wanted = Self::part(options).snapshots(engine, &history)?;
         let log = engine.log(session, options.part.selector.as_deref().unwrap_or(".cb"))?;
         let mut counts = options.counts(wanted.iter().map(|(_, snapshot)| snapshot));
         let (prefixes, no_prefixes) = by_cycle(&history, options.provider, None, &mut counts);
@@ -194,6 +195,10 @@ impl Report for StepReport {
             no_prefixes,
             steps,
         })
+    }
+
+    fn part(options: &ReportOptions) -> Part {
+        options.part.or_history()
     }
 
     fn is_reconstructed(&self) -> bool {

@@ -129,7 +129,7 @@ impl Report for TokenReport {
                 let sent = Sent::from_snapshot(snapshot, &mut counts);
                 Some((sent.request, sent.reply))
             });
-            if used.requests > 0 {
+            if used.requests + used.unanswered > 0 {
                 all.include(&used);
                 calls.push((Response::new(&**snapshot), used));
             }

@@ -37,9 +37,22 @@ pub struct Used {
     pub uncounted: u64,
     /// Calls with counts whose model has no price.
     pub unpriced: u64,
+    /// Calls without a reply, which are not in the sums, though the log says in `meta` what they used.
+    #[serde(skip_serializing_if = "is_none")]
+    pub unanswered: u64,
     /// Calls that have a price.
     #[serde(skip)]
     priced: u64,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Says that calls are not in the sums.
+fn left_out(unanswered: u64) -> String {
+    let calls = counted(unanswered, "call");
+    format!("{calls} without a reply not in the sums; see `usage` in `meta`")
 }
 
 impl Used {
@@ -51,6 +64,7 @@ impl Used {
         prices: &Prices,
         ours: impl FnOnce() -> Option<(u64, u64)>,
     ) {
+        self.unanswered += call.unanswered as u64;
         if !call.made {
             return;
         }
@@ -94,6 +108,7 @@ impl Used {
             (&mut self.uncounted, other.uncounted),
             (&mut self.unpriced, other.unpriced),
             (&mut self.priced, other.priced),
+            (&mut self.unanswered, other.unanswered),
         ] {
             *sum = sum.saturating_add(more);
         }
@@ -136,6 +151,9 @@ impl Used {
                 " ({} without a price)",
                 counted(self.unpriced, "request")
             );
+        }
+        if self.unanswered > 0 {
+            let _ = write!(line, " ({})", left_out(self.unanswered));
         }
         line
     }
@@ -256,7 +274,7 @@ impl Usage {
     fn add_commit(&mut self, name: &str, commit: &impl CallOrigin) {
         ensure();
         let call = self.table.call_of(commit);
-        if !call.made || self.is_repeated(Response::new(commit).as_ref()) {
+        if !call.made && call.unanswered == 0 || self.is_repeated(Response::new(commit).as_ref()) {
             return;
         }
         let time = || commit.time();
@@ -367,6 +385,9 @@ impl Usage {
         if self.total.uncounted > 0 {
             let calls = counted(self.total.uncounted, "request");
             let _ = writeln!(out, "{calls} without the provider's counts");
+        }
+        if self.total.unanswered > 0 {
+            let _ = writeln!(out, "{}", left_out(self.total.unanswered));
         }
         let unpriced = self.without_price.iter().map(Option::as_deref);
         out.push_str(&no_price(unpriced, &self.prices));

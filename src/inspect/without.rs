@@ -5,7 +5,7 @@
 //! it reads the same share now.
 
 use super::call::Call;
-use super::part::{ChosenSnapshot, saying};
+use super::part::{ChosenSnapshot, Part, saying};
 use super::report::{Report, ReportOptions, no_price};
 use super::sent::{Sent, scaled};
 use super::tokenizer::Tokenizer;
@@ -67,7 +67,7 @@ impl Report for WithoutReport {
     fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         history.fetch_all()?;
-        let part = options.part.or_history();
+        let part = Self::part(options);
         let snapshots = part.snapshots(engine, &history)?;
         let mut counts = options.counts(snapshots.iter().map(|(_, snapshot)| snapshot));
         let chosen = part.with_rows(engine, &history, snapshots);
@@ -134,6 +134,10 @@ impl Report for WithoutReport {
             before = Some((all, kept));
         }
         Ok(report)
+    }
+
+    fn part(options: &ReportOptions) -> Part {
+        options.part.or_history()
     }
 
     fn is_reconstructed(&self) -> bool {

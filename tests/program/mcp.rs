@@ -466,6 +466,11 @@ fn inspecting_answers_as_the_command_line_does() {
             ],
         ),
         (
+            "pact_steps",
+            json!({"over": "2..4"}),
+            &["steps", "--over", "@c2..@c4"],
+        ),
+        (
             "pact_tokens",
             json!({"by": "role", "at": "@t-1"}),
             &["tokens", "--by", "role", "--at", "@t-1"],

@@ -6,10 +6,10 @@ use crate::app::present::answer::{FittedAnswer, RunPair, TokenBudget, node_json}
 use crate::app::present::{Failure, Result, answer, sessions};
 use crate::budget::Query;
 use crate::engine::{Engine, ExplainOptions, Node};
-use crate::history::{At, ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
+use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
 use crate::inspect::{
-    By, GrepReport, Part, PrefixReport, PrefixStep, Report, ReportOptions, Run, Search, ShowReport,
-    StepReport, TokenReport, Tokenizer,
+    By, Call, GrepReport, Part, PrefixReport, PrefixStep, Report, ReportOptions, Run, Search,
+    ShowReport, StepReport, TokenReport, Tokenizer,
 };
 use crate::query::ir::Edition;
 use crate::render::Provider;
@@ -44,14 +44,11 @@ pub(crate) fn select(source: &impl SessionSource, arguments: &Arguments) -> Resu
     if let Some(at) = arguments.text("at")
         && engine.prepare_timeless(selector).is_ok()
     {
-        prepared = match sessions::place(at) {
-            Ok(At::Working) => prepared,
-            Ok(At::Committed(_)) => {
-                engine.prepare(&format!("{} {selector}", sessions::address(at)))?
-            }
-            // Not an address: a range, or a mistake, which is refused with a place in it.
-            Err(_) => engine.prepare(&format!("{at} {selector}"))?,
-        };
+        // Another word is refused with a place in it.
+        let time = sessions::time(at).unwrap_or_else(|| at.to_owned());
+        if !time.is_empty() {
+            prepared = engine.prepare(&format!("{time} {selector}"))?;
+        }
     }
     let session = source.session(arguments.needed("session"))?;
     let answer = prepared.select_with(&session, &range_options(arguments))?;
@@ -146,7 +143,12 @@ pub(crate) fn diff(source: &impl SessionSource, arguments: &Arguments) -> Result
             .map(|mode| content(mode, arguments)),
     };
     let diff = engine.diff(&session, a, b, selector, &options)?;
-    Ok(answer::json(&diff)?.into())
+    let is_reconstructed = Call::from_snapshot(&diff.newer.0).reconstructed;
+    let why = answer::why_neither(engine, &session, [a, b], selector);
+    Ok(CallAnswer {
+        result: answer::json(&diff)?,
+        said: answer::report_notes(is_reconstructed, &why),
+    })
 }
 
 /// Where another session parts from the first.
@@ -229,13 +231,9 @@ fn report<R: Report>(
         ));
     }
     let time = arguments.text("at").or_else(|| arguments.text("over"));
-    let part = match time.map(|time| (time, sessions::place(time))) {
-        None => default,
-        Some((_, Ok(At::Working))) => Part::default().at(""),
-        Some((time, Ok(At::Committed(_)))) => Part::default().at(sessions::address(time)),
-        // A range, or neither, which is refused with a place in it.
-        Some((time, Err(_))) => Part::default().at(time),
-    };
+    // Another word is refused with a place in it.
+    let time = time.map(|time| sessions::time(time).unwrap_or_else(|| time.to_owned()));
+    let part = time.map_or(default, |time| Part::default().at(time));
     let part = match arguments.text("where") {
         Some(selector) => part.only(selector),
         None => part,
@@ -244,8 +242,13 @@ fn report<R: Report>(
         .tokenizer(tokenizer(arguments)?)
         .provider(arguments.text("as").and_then(Provider::parse));
     let session = source.session(arguments.needed("session"))?;
-    let report = R::new(&Engine::new(), &session, &options)?;
-    Ok(print(report)?.into())
+    let engine = Engine::new();
+    let report = R::new(&engine, &session, &options)?;
+    let nothing = R::part(&options).nothing(&engine, &session);
+    let why = nothing.ok().flatten().map(|nothing| nothing.why_empty());
+    let said = answer::report_notes(report.is_reconstructed(), &why.unwrap_or_default());
+    let result = print(report)?;
+    Ok(CallAnswer { result, said })
 }
 
 fn json<R: Report>(report: R) -> Result<String> {

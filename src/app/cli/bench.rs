@@ -28,10 +28,11 @@ use std::time::{Duration, Instant};
 
 /// How long do selectors take?
 ///
-/// Loads the sessions and runs every selector on every session, over and over. A time is that of one select with
-/// the list of its ids; selectors are given as text and go through the plan cache. It is service time, from the begin
-/// of a select to its end, without the time that the clock takes. Nothing waits, so it says how many selects a second
-/// there can be, not how long a select waits behind others: that is the response time, which --rate measures.
+/// Loads the sessions and runs every selector on every session, over and over. A time is that of one select with the
+/// list of its ids; selectors are given as text and go through the plan cache. It is the service time: from the
+/// beginning of a select to its end, without what reading the clock takes. No select waits for another, so the times
+/// say how many selects a second are possible. How long a select waits behind others is in the response time, which
+/// --rate measures.
 #[derive(Args, Debug)]
 pub(super) struct BenchArgs {
     /// Sessions: files, directories, stores, or `-`.

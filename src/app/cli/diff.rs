@@ -1,13 +1,13 @@
 //! `pactql diff`: the differences of two snapshots. `pactql blame`: the history of one node.
 
-use super::command::{Invocation, RunCommand};
+use super::command::{Invocation, RunCommand, say};
 use super::options::{EditionArgs, Paint, Tint, named, width};
 use super::output::{self, Previews, escaped, printable};
 use super::sessions;
 use super::typed::ends;
 use super::words::{address, not_one_argument, retyped, whole};
 use super::words::{is_file, is_selector, quoted};
-use crate::app::present::answer::{RunPair, json};
+use crate::app::present::answer::{RunPair, json, note_empty, why_neither};
 use crate::app::present::sessions::place;
 use crate::app::present::{Exit, Failure, Result, counted};
 use crate::engine::{Engine, Node};
@@ -140,6 +140,8 @@ impl DiffArgs {
         let session = sessions::open(session, with.limits)?;
         let diff = engine.diff(&session, a, b, selector.map(String::as_str), &options)?;
         sessions::note_reconstructed(Call::from_snapshot(&diff.newer.0).reconstructed);
+        let why = why_neither(&engine, &session, [a, b], selector.map(String::as_str));
+        say(&note_empty(&why, None, json));
         let parameters = parameters(&diff.older.0, &diff.newer.0);
         let found = SnapshotChanges { diff, parameters };
         with.print(&found, || text(&found, with.paint()))

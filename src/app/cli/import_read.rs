@@ -35,11 +35,12 @@ use std::sync::{Arc, OnceLock};
 
 /// How does a log become a session? Reads the logs of agents; into a store also of files of sessions, and of other stores.
 ///
-/// The format is found by content. A provider call is a cycle, and a reply ends a turn; messages
-/// after the last reply are the working state. A report on standard error counts what was
-/// understood, kept unchanged and skipped; with `--json` it is on standard output, unless the session is there. In a store a session is named by its file, without the endings; one of another
-/// store keeps its name, as do those of a copy that `store parquet` made. A log that is imported again adds what is new. Of a directory, every file is imported that is a log
-/// or a session; the others are named.
+/// The format is found by content. A provider call is a cycle, and a reply ends a turn; messages after the last reply
+/// are the working state. A report on standard error counts what was understood, kept unchanged and skipped; with
+/// `--json` it is on standard output, unless the session is there. In a store a session is named by its file, without
+/// the endings, and with a number if the file has several. Sessions of another store, or of a copy that `store parquet`
+/// made, keep their names. A log that is imported again adds what is new. Of a directory, every file is imported that
+/// is a log or a session; the others are named.
 #[derive(Args, Debug)]
 pub(super) struct ImportArgs {
     /// Logs to read, plain, gzip or Zstandard; `-` is standard input. Into a store also directories, sessions and

@@ -52,7 +52,7 @@ pub(super) fn rows<const N: usize>(columns: [&'static str; N]) -> [Arg; 3] {
         sort.help("Sort by a column: numbers from the largest, words from the first"),
         reverse
             .action(ArgAction::SetTrue)
-            .help("The other way round"),
+            .help("Reverse the order of the rows"),
     ];
     all.map(|arg| arg.conflicts_with("json").help_heading("Rows"))
 }

@@ -7,18 +7,18 @@ use super::command::{Invocation, RunCommand, print, say};
 use super::input;
 use super::options::{FormArgs, PrintAs, TokenizerArgs, named, rows};
 use super::sessions::{
-    EVERY_LOG, InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs, note_reconstructed,
-    or_newest,
+    EVERY_LOG, EmptyAnswers, InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs,
+    note_reconstructed, or_newest,
 };
 use super::words::retyped;
 use super::words::{exists, is_file, split_operands};
 use crate::app::present::{Exit, Failure, Result, answer, counted, printable};
-use crate::engine::{Engine, Log, LogEntry};
+use crate::engine::{Engine, Log, LogEntry, Selection};
 use crate::history::Session;
 use crate::inspect::{
     AssertReport, By, Condition, DuplicateReport, GrepReport, Part, PrefixReport, Report,
     ReportOptions, Search, ShowReport, Step, StepReport, TokenReport, Top, UnusedReport, Usage,
-    UsageBy, WithoutReport,
+    UsageBy, WithoutReport, in_conditions,
 };
 use crate::store::Store;
 use crate::support::diag::Error;
@@ -205,17 +205,18 @@ impl RunCommand for TokensArgs {
 
 /// What happened in each cycle: what was sent, what came back, what changed?
 ///
-/// Lists the cycles of a session, oldest first. A line has the cycle, the time, how long the call took, the pause before
-/// it, the tokens of the request, those that the provider counted (of them cached ones) and of the reply, the
-/// blocks added, removed and changed, how much of the request before a prompt cache can reuse, and what happened. What
-/// has no room is left out, but not the column of --sort. `--changes` only counts, newest first.
+/// Lists the cycles of a session, oldest first. A line has the cycle, the time, how long the call took, the pause
+/// before it, the tokens of the request, those that the provider counted (of them cached ones) and of the reply, the
+/// blocks added, removed and changed, how much of the request before a prompt cache can reuse, and what happened.
+/// Columns for which a terminal has no room are left out, except the one that --sort names. `--changes` only counts
+/// what changed, the newest snapshot first.
 #[derive(Args, Debug)]
 #[command(args(rows(["cycle", "time", "duration", "gap", "tokens", "counted", "cached", "reply", "prefix"])))]
 pub(super) struct StepsArgs {
     #[command(flatten)]
     inspected: InspectedArgs,
-    /// Only what each snapshot added, removed and changed: nodes, or the matches of --where. Of the oldest every
-    /// node counts as added.
+    /// Only how many nodes, or matches of --where, each snapshot added, removed and changed. In the oldest snapshot all
+    /// of them count as added.
     #[arg(long, conflicts_with_all = ["at", "over", "provider", "tokenizer"])]
     changes: bool,
     #[command(flatten)]
@@ -226,7 +227,7 @@ pub(super) struct StepsArgs {
     /// printed is printed again.
     #[arg(long, conflicts_with_all = ["changes", "at", "over", "since", "until", "meta", "number", "sort", "reverse"])]
     follow: bool,
-    /// Print long text on a terminal at once.
+    /// Print long text at once, without a pager.
     #[arg(long)]
     no_pager: bool,
 }
@@ -341,6 +342,10 @@ impl Report for LogReport {
         Ok(Self(engine.log(session, selector)?))
     }
 
+    fn part(options: &ReportOptions) -> Part {
+        options.part.clone().at("@history")
+    }
+
     fn text(&self, _: &ReportOptions, paint: Paint) -> String {
         let entries = &self.0.snapshots;
         let size = |entry: &LogEntry| entry.added + entry.removed + entry.changed;
@@ -425,7 +430,7 @@ pub(super) struct ShowArgs {
     markdown: bool,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
-    /// Print long text on a terminal at once.
+    /// Print long text at once, without a pager.
     #[arg(long)]
     no_pager: bool,
 }
@@ -442,15 +447,6 @@ impl RunCommand for ShowArgs {
         let is_markdown = self.markdown || with.format == Some(PrintAs::Markdown);
         let mut printed = Printed::new(with);
         sessions.each_report_that_has(&options, with, &mut |opened, report: ShowReport| {
-            if report.snapshots.iter().all(|shown| shown.blocks.is_empty()) {
-                let place = match &report.snapshots[..] {
-                    [only] => only.label.clone(),
-                    several => counted(several.len() as u64, "snapshot"),
-                };
-                say(&format!(
-                    "note: no block of {place} matches; `--over @history` looks in all snapshots\n"
-                ));
-            }
             let text = || {
                 if is_markdown {
                     report.to_markdown(&options)
@@ -500,9 +496,9 @@ impl RunCommand for UsageCommand {
 
 /// How many blocks and tokens does a selector match, in groups, over any number of sessions?
 ///
-/// The last argument is the selector, which takes no time: without one, `.cb`. A node that is not a block means the
-/// blocks in it.
-/// With --over, a block counts in each snapshot that has it, so the sums are what was sent in all requests.
+/// The last argument is the selector, which takes no time: without one, `.cb`. Of a node that is not a block, the
+/// blocks in it count. With --over, a block counts in each snapshot that has it, so the sums are what was sent in all
+/// requests.
 #[derive(Args, Debug)]
 #[command(args(rows(["name", "bytes", "blocks"])))]
 pub(super) struct TopArgs {
@@ -551,14 +547,18 @@ impl RunCommand for TopArgs {
             };
             let added = top.add(&engine, name, &opened.session, &part);
             free().push(top);
-            Some(added.map_err(|error| opened.failure(error)))
+            let added = added.map_err(|error| opened.failure(error));
+            Some(added.map(|()| opened.nothing(&engine, &part)))
         };
-        let visit = &mut |opened: &Opened, added: Option<Result<()>>| {
+        let mut empty = EmptyAnswers::default();
+        let visit = &mut |opened: &Opened, added: Option<Result<Option<Selection>>>| {
             let fitting = || Top::fitting(&engine, &opened.session, &part);
             tokenizer.get_or_init(fitting);
-            added.or_else(|| add(opened)).unwrap_or(Ok(()))
+            empty.add(opened, added.or_else(|| add(opened)).transpose()?.flatten());
+            Ok(())
         };
         self.sessions.each_read(&names, None, with, &add, visit)?;
+        empty.say(with);
         let mut top = Top::new(by, tokenizer.get().copied().unwrap_or_default());
         free().iter().for_each(|other| top.include(other));
         with.print(&top, || top.text(with.paint()))
@@ -567,12 +567,12 @@ impl RunCommand for TopArgs {
 
 /// Do sessions meet conditions? For continuous integration.
 ///
-/// A file has a condition a line: `none SELECTOR`, `some SELECTOR`, `count SELECTOR <= 3`,
-/// `order SELECTOR then SELECTOR`, `prefix >= 90%` (of each request, that a prompt cache can reuse),
-/// `tokens <= 100000` (of each request), `growth <= 2000/step`, `cost <= 0.50` (dollars, of all calls), `unused = 0`
-/// (tools that are defined and never called). A selector without a time reads the last state; `@*` reads all.
-/// In place of a sign may stand any of <= >= < > = !=. Empty lines, and
-/// lines that begin with `#`, are left out. The exit code is 9 if one does not hold, or there is no session.
+/// A file has a condition a line: `none SELECTOR`, `some SELECTOR`, `count SELECTOR <= 3`, `order SELECTOR then
+/// SELECTOR`, `prefix >= 90%` (of each request, that a prompt cache can reuse), `tokens <= 100000` (of each request),
+/// `growth <= 2000/step`, `cost <= 0.50` (dollars, of all calls), `unused = 0` (tools that are defined and never
+/// called). A selector without a time reads the last state; `@*` reads all. Each sign may be any of <= >= < > = !=.
+/// Empty lines, and lines that begin with `#`, are left out. The exit code is 9 if one does not hold, or there is no
+/// session.
 #[derive(Args, Debug)]
 pub(super) struct AssertArgs {
     /// The file of conditions, or `-` for standard input.
@@ -588,7 +588,10 @@ pub(super) struct AssertArgs {
 impl RunCommand for AssertArgs {
     fn run(&self, with: &Invocation) -> Result<Exit> {
         let bytes = input::read(&self.file, with.limits)?;
-        let conditions = Condition::parse_file(&String::from_utf8_lossy(&bytes))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let file = input::name(&self.file);
+        let in_file = |error: Error| error.in_file(&file.to_string_lossy());
+        let conditions = Condition::parse_file(&text).map_err(in_file)?;
         let options = ReportOptions::default()
             .conditions(conditions)
             .tokenizer(self.tokenizer.tokenizer)
@@ -599,7 +602,13 @@ impl RunCommand for AssertArgs {
         let count = self
             .sessions
             .each_report(None, &options, with, &mut |opened, report| {
-                let report: AssertReport = report?;
+                let report: AssertReport = report.map_err(|failure| match failure {
+                    Failure::Selector(error, session) => {
+                        let error = in_file(in_conditions(&text, *error));
+                        Failure::Selector(Box::new(error), session)
+                    }
+                    other => other,
+                })?;
                 holds &= report.holds;
                 let text = || report.text(&options, with.paint());
                 printed.add(opened, &[&report], text)
@@ -635,7 +644,7 @@ pub(super) struct GrepArgs {
     /// Take capital and small letters as the same.
     #[arg(short, long)]
     ignore_case: bool,
-    /// Several patterns, one each; with them, the arguments are sessions.
+    /// A pattern; may be given several times. All arguments are sessions then.
     #[arg(short = 'e', long = "regexp", value_name = "PATTERN")]
     #[arg(allow_hyphen_values = true)]
     patterns: Vec<String>,
@@ -645,16 +654,16 @@ pub(super) struct GrepArgs {
     /// A match is a whole word.
     #[arg(short, long)]
     word_regexp: bool,
-    /// The lines without a match.
+    /// Show the lines without a match.
     #[arg(short = 'v', long)]
     invert_match: bool,
     /// Lines to show before and after each line that matches.
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
     context: usize,
-    /// Lines to show before each.
+    /// Lines to show before each line that matches.
     #[arg(short = 'B', long, value_name = "N")]
     before_context: Option<usize>,
-    /// Lines to show after each.
+    /// Lines to show after each line that matches.
     #[arg(short = 'A', long, value_name = "N")]
     after_context: Option<usize>,
     /// As without it: lines always have their numbers.
@@ -663,7 +672,7 @@ pub(super) struct GrepArgs {
     /// Print only the names of the sessions in which something is found.
     #[arg(short, long, conflicts_with = "count")]
     list: bool,
-    /// Print only how many lines match in each session, those with none left out.
+    /// Print only how many lines match in each session; sessions without a match are left out.
     #[arg(short, long)]
     count: bool,
     /// Exit with code 8 if nothing is found.

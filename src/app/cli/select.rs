@@ -3,10 +3,10 @@
 use super::answers::{AnswerLabels, FitArgs, How, append};
 use super::command::{Invocation, RunCommand, print, say, stdout};
 use super::options::{EditionArgs, PrintAs, RangeArgs, error_colors};
-use super::sessions::Opened;
+use super::sessions::{MOST_ASKED, Opened};
 use super::words::split_operands;
 use super::{input, output, sessions};
-use crate::app::present::answer::{FittedAnswer, note_empty};
+use crate::app::present::answer::FittedAnswer;
 use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, Result};
 use crate::engine::{Answer, Prepared, Selection, Watch};
@@ -47,13 +47,13 @@ pub(super) struct SelectArgs {
     /// error if there is one.
     #[arg(long, value_name = "FILE", conflicts_with = "selectors")]
     file: Option<String>,
-    /// Print only the number of nodes; of several sessions only those with any.
+    /// Print only the number of nodes; of several sessions, only those in which something is found.
     #[arg(short, long)]
     count: bool,
-    /// At most N nodes of each session: `@limit=N` at the end of the selector.
+    /// At most N nodes of each session, as with `@limit=N` at the end of the selector.
     #[arg(short = 'n', value_name = "N", conflicts_with = "file")]
     number: Option<u64>,
-    /// With --count: print the sessions with none, too.
+    /// With --count: print also the sessions in which nothing is found.
     #[arg(long, requires = "count")]
     all: bool,
     /// Print only the paths of the sessions in which something is found.
@@ -423,9 +423,6 @@ struct Answers<'a> {
     sessions: usize,
 }
 
-/// The most sessions of which it is said together why nothing was found.
-const MOST_ASKED: usize = 64;
-
 /// The bytes of answers that are kept before they are printed, of stores.
 const BUFFER: usize = 1 << 16;
 
@@ -663,11 +660,7 @@ impl Answers<'_> {
 
     fn finish(self) -> Result<Exit> {
         if self.found == 0 {
-            let mut why = String::new();
-            if self.sessions > 1 && self.nothing.len() == self.sessions {
-                let unknown = Selection::unknown_in_all(&self.nothing);
-                why = note_empty(&unknown, None, self.how.with.is_json());
-            }
+            let why = sessions::note_unknown(&self.nothing, self.sessions, &self.how.with);
             match &*why {
                 "" => say(self.empty.as_deref().unwrap_or_default()),
                 why => say(why),

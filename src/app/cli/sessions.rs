@@ -7,13 +7,14 @@ use super::input;
 use super::progress::Progress;
 use super::typed::{self, take_time};
 use super::words::{address, retyped};
+use crate::app::present::answer::{RECONSTRUCTED, note_empty};
 use crate::app::present::folders::{LogSource, files_of, logs_of_machine, newest_logs};
 use crate::app::present::followed::FollowedLogs;
 use crate::app::present::known::KnownLogs;
 use crate::app::present::sessions::FileContents;
 use crate::app::present::stores::{self, Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, Result, counted, printable, sessions as opened};
-use crate::engine::{Context, ContextBuilder, Engine};
+use crate::engine::{Context, ContextBuilder, Engine, Selection};
 use crate::history::Session;
 use crate::index::Snapshot;
 use crate::inspect::{Part, Prices, Report, ReportOptions};
@@ -88,7 +89,7 @@ pub(super) fn note_reconstructed(is_reconstructed: bool) {
     static SAID: Once = Once::new();
     if is_reconstructed {
         SAID.call_once(|| {
-            say("note: reconstructed: the log is a transcript and does not say exactly what was sent\n");
+            say(&format!("note: {RECONSTRUCTED}\n"));
         });
     }
 }
@@ -561,8 +562,9 @@ pub(super) struct SessionsArgs {
     /// newest log of an agent that ran in this directory, else the newest on this machine].
     #[arg(value_name = "SESSION")]
     pub(super) sessions: Vec<String>,
-    /// Only sessions of a store whose newest snapshot was committed at this time or later: a date, or a
-    /// date and a time with its zone, such as 2026-01-31T09:00:00Z.
+    /// Only sessions of a store whose newest snapshot was committed at this time or later: a date, or a date and a time
+    /// with its zone, such as 2026-01-31T09:00:00Z. Snapshots of a log without times were committed when it was
+    /// imported.
     #[arg(long, value_name = "TIME", value_parser = first_of_day, help_heading = "Sessions of a store")]
     since: Option<i64>,
     /// Only sessions of a store whose newest snapshot was committed at this time or earlier.
@@ -635,8 +637,8 @@ pub(super) type SessionsToOpen<'a> = &'a dyn Fn(&Store, &str) -> Result<Option<V
 /// Which snapshots of a session.
 #[derive(Args, Debug)]
 pub(super) struct TimeArgs {
-    /// One snapshot, such as @t0, @t-2, 12 or latest; also as an argument [default: of `steps`, `prefix` and `grep` all,
-    /// else the working state, or else the newest].
+    /// One snapshot, such as @t0, @t-2, 12 or latest; also as an argument [default: `steps`, `prefix` and `grep` look
+    /// at all snapshots, other commands at the working state, or without one at the newest].
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     at: Option<String>,
     /// A range of snapshots, such as @history or @t-9..@t0.
@@ -758,8 +760,69 @@ impl Opened {
         R::new(engine, &self.session, options).map_err(|error| self.failure(error))
     }
 
+    /// What the selector of a part finds where it finds nothing.
+    pub(super) fn nothing(&self, engine: &Engine, part: &Part) -> Option<Selection> {
+        part.nothing(engine, &self.session).ok().flatten()
+    }
+
     pub(super) fn failure(&self, error: crate::support::diag::Error) -> Failure {
         Failure::in_session(error, self.label())
+    }
+}
+
+/// The most sessions of which it is said together why nothing was found.
+pub(super) const MOST_ASKED: usize = 64;
+
+/// What no node has of several sessions, in all of which one selector found nothing: a note, or nothing.
+pub(super) fn note_unknown(empty: &[Selection], sessions: usize, with: &Invocation) -> String {
+    let unknown = if sessions > 1 && empty.len() == sessions {
+        Selection::unknown_in_all(empty)
+    } else {
+        Vec::new()
+    };
+    note_empty(&unknown, None, with.is_json())
+}
+
+/// The sessions in which the selector of a part finds nothing: if that is all of them, a note says why.
+#[derive(Default)]
+pub(super) struct EmptyAnswers {
+    sessions: usize,
+    empty: usize,
+    /// Of the first one.
+    label: Option<String>,
+    /// Of those that are read together.
+    asked: Vec<Selection>,
+}
+
+impl EmptyAnswers {
+    pub(super) fn add(&mut self, opened: &Opened, nothing: Option<Selection>) {
+        self.sessions += 1;
+        let Some(nothing) = nothing else {
+            return;
+        };
+        if self.empty == 0 {
+            self.label = opened.label().map(str::to_owned);
+        }
+        self.empty += 1;
+        if self.asked.len() < MOST_ASKED {
+            self.asked.push(nothing);
+        }
+    }
+
+    pub(super) fn say(self, with: &Invocation) {
+        let Some(first) = self.asked.first().filter(|_| self.empty == self.sessions) else {
+            return;
+        };
+        let mut why = note_unknown(&self.asked, self.sessions, with);
+        if why.is_empty() {
+            let label = self.label.as_deref();
+            why = note_empty(&first.why_empty(), label, with.is_json());
+        }
+        say(&why);
+        // A selector that matches nothing by its form has no other reason.
+        let warnings = first.warnings().iter();
+        let warnings = warnings.map(|warning| format!("warning: {}\n", warning.message));
+        say(&warnings.collect::<String>());
     }
 }
 
@@ -782,11 +845,21 @@ impl SessionsArgs {
         visit: &mut VisitRead<'_, Result<R>>,
     ) -> Result<usize> {
         let (engine, names) = (Engine::new(), or_newest(&self.sessions, with.limits)?);
-        let read = |opened: &Opened| opened.report::<R>(&engine, options);
-        self.each_read(&names, to_open, with, &read, &mut |opened, report| {
-            note_reconstructed(report.as_ref().is_ok_and(R::is_reconstructed));
+        let read = |opened: &Opened| {
+            let report = opened.report::<R>(&engine, options)?;
+            Ok((report, opened.nothing(&engine, &R::part(options))))
+        };
+        let mut empty = EmptyAnswers::default();
+        let count = self.each_read(&names, to_open, with, &read, &mut |opened, read| {
+            let report = read.map(|(report, nothing)| {
+                note_reconstructed(report.is_reconstructed());
+                empty.add(opened, nothing);
+                report
+            });
             visit(opened, report)
-        })
+        })?;
+        empty.say(with);
+        Ok(count)
     }
 
     /// As [`SessionsArgs::each_report`], where one of several sessions that lacks a snapshot that is wanted, such as a fork

@@ -81,7 +81,8 @@ enum StoreCommand {
     },
     /// How is the file of a store made small? Gives free space back, and makes what was removed unreadable.
     ///
-    /// `delete`, `prune` and `erase` do the second unless another program reads the store then. Prints nothing without `--json`.
+    /// `delete`, `prune` and `erase` make what they remove unreadable, too, unless another program reads the store at
+    /// that moment; then run this command afterwards. Prints nothing without `--json`.
     Vacuum {
         /// The store, such as `agents.db`.
         store: String,
@@ -353,10 +354,9 @@ impl Erase {
 
 /// How are the oldest snapshots of the sessions of a store removed?
 ///
-/// `--keep` leaves the newest N of each session, `--older-than` those that are younger; with both a
-/// snapshot goes if neither keeps it. The newest snapshot of a session always stays. What stays answers as
-/// before. `--dry-run` counts what would go. Commits of the runtime have limits of their own: `pactql
-/// edit commit --prune`.
+/// `--keep` leaves the newest N of each session, `--older-than` those that are younger; with both, a snapshot is
+/// removed only if neither keeps it. The newest snapshot of a session always stays. What stays answers as before.
+/// `--dry-run` counts what would go. Commits of the runtime have limits of their own: `pactql edit commit --prune`.
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("what stays").required(true).multiple(true).args(["keep", "older_than"]))]
 struct Prune {
@@ -443,7 +443,7 @@ impl Prune {
 
 /// How do other tools read a store? Copies its commits to Parquet files, and later what is new.
 ///
-/// Nothing of working states is written. To a directory that has a copy, what is new is added; `pactql import
+/// Working states are not copied. If the directory has a copy already, what is new since then is added; `pactql import
 /// DIR -o STORE` brings the sessions of a copy into a store.
 #[derive(Args, Debug)]
 struct Parquet {

@@ -7,6 +7,7 @@ use super::input::explain_missing;
 use super::words::{
     address, exists, is_file, is_selector, joined, not_one_argument, retyped, whole,
 };
+pub(super) use crate::app::present::sessions::{ends, time};
 use crate::app::present::stores::{self, Access, StoreAddress};
 use crate::app::present::{Exit, Failure, Result, quote};
 use crate::support::diag::nearest;
@@ -310,25 +311,6 @@ fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
     }
     let message = format!("`{}` takes no argument `{word}` here", typed.name());
     Failure::usage(message).with_help(typed.usage())
-}
-
-/// The two addresses of a range such as `3..7`.
-pub(super) fn ends(word: &str) -> Option<[String; 2]> {
-    let (from, to) = word.split_once("..")?;
-    Some([address(from)?, address(to)?])
-}
-
-/// The time that a word means, as a selector has it: an address, a range, or any other word after `@`, which the
-/// selector language judges. Empty for the working state.
-pub(super) fn time(word: &str) -> Option<String> {
-    match ends(word) {
-        Some(ends) => Some(ends.join("..")),
-        None if word == "working" || word == "@working" => Some(String::new()),
-        None => address(word).or_else(|| {
-            let is_time = word.starts_with('@') && !word.contains([' ', '>', '[']);
-            is_time.then(|| word.to_owned())
-        }),
-    }
 }
 
 /// Takes the time from the words of a command, which may stand among its sessions; `given` is that of an option.

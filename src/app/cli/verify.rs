@@ -19,18 +19,18 @@ use std::fmt::Write as _;
 
 /// Is a session intact? Checks its documents, its content hashes and its export; or a whole store.
 ///
-/// An invalid document is an error (exit code 5) that lists every fault with its position. Wrong
-/// content hashes are listed and end with exit code 5 too. Of a file of lines it says how it ends: with the closing
-/// line of `export --seal`, which must fit, or so that lines could be missing unnoticed. Each snapshot is also exported
-/// and read again: a snapshot that does not come back with the same canonical bytes is listed and
-/// ends with exit code 5. Of a store everything is compared with its hashes: damage is listed with its
-/// session and snapshot, and ends with exit code 5.
+/// An invalid document is an error (exit code 5) that lists every fault with its position. Wrong content hashes are
+/// listed and end with exit code 5 too. Of a JSON Lines file it also says whether it ends in the closing line of
+/// `export --seal`, which must fit the file. Without one, lines that are missing at the end are not noticed. Each
+/// snapshot is also exported and read again: a snapshot that does not come back with the same canonical bytes is listed
+/// and ends with exit code 5. Of a store everything is compared with its hashes: damage is listed with its session and
+/// snapshot, and ends with exit code 5.
 #[derive(Args, Debug)]
 pub(super) struct VerifyArgs {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
     session: String,
-    /// Whether a session of a store still has the commit of this hash, as an earlier `verify` printed it: commits that were
-    /// lost, or changed with all hashes, are noticed so.
+    /// Check that a session of a store still has the commit with this hash, which an earlier `verify` printed. So
+    /// commits that were lost are noticed, and a history that was changed together with its hashes.
     #[arg(long, value_name = "HASH")]
     tip: Option<String>,
 }

@@ -46,8 +46,8 @@ struct ListenArgs {
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     #[arg(hide_default_value = true)]
     port: u16,
-    /// The address to listen on, which other machines reach if it is not of this one alone. It needs --token-file. Connections
-    /// are not encrypted: put a proxy with TLS before it.
+    /// The address to listen on. One that other machines can reach needs --token-file. Connections are not encrypted:
+    /// put a proxy with TLS before it.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     listen: IpAddr,
     /// The file with the token, of at least 16 characters, which no other user may read [default: a random token].

@@ -1,10 +1,10 @@
 //! Arguments as words: which are selectors and which are files, how a shell is given them, and what is said if they are
 //! missing, swapped, or cut into words by the shell.
 
+pub(super) use crate::app::present::sessions::typed_address as address;
 pub(super) use crate::app::present::shell::{in_quotes, quoted};
 use crate::app::present::stores::StoreAddress;
-use crate::app::present::{Failure, Result, sessions};
-use crate::query::ir::Address;
+use crate::app::present::{Failure, Result};
 use clap::{ColorChoice, ValueEnum};
 use std::ffi::OsString;
 use std::path::Path;
@@ -115,12 +115,6 @@ pub(super) fn whole(words: &[String]) -> Vec<String> {
 
 pub(super) fn not_one_argument() -> Failure {
     Failure::usage("a selector is one argument, in quotes")
-}
-
-/// The address of a committed snapshot, with its `@`: a number alone is a cycle, and `latest` the newest commit.
-pub(super) fn address(word: &str) -> Option<String> {
-    let address = sessions::address(word);
-    address.parse::<Address>().is_ok().then_some(address)
 }
 
 /// Splits the arguments of a command whose last one is the selector, unless `given` has some. Returns the

@@ -3,10 +3,10 @@
 use super::failure::{Failure, Result};
 use crate::advice::EmptyReason;
 use crate::budget::Query;
-use crate::engine::{Answer, Fit, Node, Prepared};
-use crate::history::Session;
+use crate::engine::{Answer, Engine, Fit, Node, Prepared};
+use crate::history::{At, Session};
 use crate::index::Snapshot;
-use crate::inspect::Divergence;
+use crate::inspect::{Divergence, Part};
 pub(crate) use crate::json::quoted;
 use crate::logs::write_members;
 use crate::support::cancel::check;
@@ -136,6 +136,16 @@ impl<'a> FittedAnswer<'a> {
             let _ = writeln!(lines, "note: {message}");
             notes.push(json!({"message": message}));
         }
+        let summary = self.fit.as_ref().map(|fit| &fit.resolution.selection);
+        if let Some(summary) = summary
+            .filter(|summary| summary.documents_selected == 0 && summary.documents_considered > 0)
+        {
+            let blocks = counted(summary.documents_considered as u64, "block");
+            let tokens = summary.budget;
+            let message = format!("none of {blocks} found fits into {tokens} tokens");
+            let _ = writeln!(lines, "note: {message}");
+            notes.push(json!({"message": message}));
+        }
         for warning in self.answer.warnings() {
             lines.push_str(&warning.to_text(prepared.text(), color));
             notes.push(warning_json(warning));
@@ -222,6 +232,39 @@ pub(crate) fn note_empty(why: &[EmptyReason], of: Option<&str>, as_json: bool) -
         notes_json(&notes)
     } else {
         empty_notes(why, of)
+    }
+}
+
+/// That what is shown was worked out from a transcript (INSPECT §1).
+pub(crate) const RECONSTRUCTED: &str =
+    "reconstructed: the log is a transcript and does not say exactly what was sent";
+
+/// What is said beside a report, as one line of JSON: whether it is reconstructed, and why its selector finds nothing.
+#[cfg(any(feature = "mcp", feature = "view"))]
+pub(crate) fn report_notes(is_reconstructed: bool, why: &[EmptyReason]) -> String {
+    let reconstructed = is_reconstructed.then(|| json!({ "message": RECONSTRUCTED }));
+    let why = why.iter().map(|why| reason_json(why, None));
+    notes_json(&reconstructed.into_iter().chain(why).collect::<Vec<_>>())
+}
+
+/// Why a selector finds nothing in two snapshots; empty if it finds something in one.
+pub(crate) fn why_neither(
+    engine: &Engine,
+    session: &Session,
+    places: [At; 2],
+    selector: Option<&str>,
+) -> Vec<EmptyReason> {
+    let nothing = places.map(|at| {
+        let time = match at {
+            At::Working => String::new(),
+            at => at.to_string(),
+        };
+        let part = Part::default().at(time).only(selector?);
+        part.nothing(engine, session).ok().flatten()
+    });
+    match nothing {
+        [Some(_), Some(newer)] => newer.why_empty(),
+        _ => Vec::new(),
     }
 }
 

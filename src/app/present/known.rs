@@ -208,17 +208,18 @@ pub(crate) fn sessions_of(
         let name = log.name.as_deref().unwrap_or_default();
         log.parent.is_some() || name.starts_with(['~', '/'])
     };
-    // What the log does not name has the name that an import gives it.
+    // As an import names them. A branch or a subagent has its name in the log, which belongs to a session.
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
     let given = session_names(stem(&file_name), &logs);
     let mut logs: Vec<(ImportedSession, String)> = logs.into_iter().zip(given).collect();
     logs.sort_by_key(|(log, _)| belongs(log));
     let is_one = logs.get(1).is_none_or(|(log, _)| belongs(log));
     let sessions = logs.iter().enumerate().map(|(at, (log, given))| {
-        let part = log.name.as_ref().unwrap_or(given);
+        let belongs = belongs(log);
+        let part = log.name.as_ref().filter(|_| belongs).unwrap_or(given);
         Ok(LogSession {
             part: (at > 0 || !is_one).then(|| part.clone()),
-            belongs: belongs(log),
+            belongs,
             session: session_of(log)?,
         })
     });

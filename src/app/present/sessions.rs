@@ -10,6 +10,7 @@ use crate::logs::{
     Fate, Format, ImportOptions, Imported, ImportedSession, import, import_opencode, is_known_log,
     where_messages,
 };
+use crate::query::ir::Address;
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::support::text::{counted, printable};
 use crate::tree::source::{read_file, read_files, read_slice, read_source};
@@ -95,14 +96,14 @@ pub(crate) fn in_folder(
     followed: Option<&FollowedLogs>,
 ) -> Result<FileContents> {
     if let Some(log) = followed.and_then(|followed| followed.look(path, limits)) {
-        return Ok(FileContents::Log(log.sessions, String::new()));
+        return Ok(log_in(path, log));
     }
     if let Some(session) = Session::streamed(path, limits) {
         return Ok(FileContents::Session(session));
     }
     match import_opencode(path, &ImportOptions::default()) {
         Ok(None) => {}
-        Ok(Some(log)) => return Ok(FileContents::Log(log.sessions, String::new())),
+        Ok(Some(log)) => return Ok(log_in(path, log)),
         Err(error) => {
             let failure = Failure::plain(Exit::Input, format!("{}: {error}", path.display()));
             return Ok(FileContents::Neither(failure));
@@ -116,7 +117,7 @@ pub(crate) fn in_folder(
     let refused = match import(&bytes, &ImportOptions::default()) {
         _ if is_session => None,
         Ok(log) if log.report.messages(Fate::Understood) > 0 => {
-            return Ok(FileContents::Log(log.sessions, String::new()));
+            return Ok(log_in(path, log));
         }
         Ok(_) => None,
         Err(error) => Some(Failure::Input(vec![(path.to_owned(), error)], None)),
@@ -127,6 +128,14 @@ pub(crate) fn in_folder(
         Err(failure) if is_session => Err(failure),
         Err(failure) => Ok(FileContents::Neither(refused.unwrap_or(failure))),
     }
+}
+
+/// The sessions of a log in a folder, and a note on lines of it that could not be read.
+fn log_in(path: &Path, log: Imported) -> FileContents {
+    let unreadable = log.report.unreadable();
+    let path = printable(&path.display().to_string());
+    let note = unreadable.map(|lines| format!("note: read {path} without {lines}\n"));
+    FileContents::Log(log.sessions, note.unwrap_or_default())
 }
 
 /// Whether a file has a document, or begins as one.
@@ -399,6 +408,31 @@ pub(crate) fn address(text: &str) -> String {
         _ if digits => format!("@c{text}"),
         _ if text.starts_with('@') => text.to_owned(),
         _ => format!("@{text}"),
+    }
+}
+
+/// The address of a committed snapshot, with its `@`: a number alone is a cycle, and `latest` the newest commit.
+pub(crate) fn typed_address(word: &str) -> Option<String> {
+    let address = address(word);
+    address.parse::<Address>().is_ok().then_some(address)
+}
+
+/// The two addresses of a range such as `3..7`.
+pub(crate) fn ends(word: &str) -> Option<[String; 2]> {
+    let (from, to) = word.split_once("..")?;
+    Some([typed_address(from)?, typed_address(to)?])
+}
+
+/// The time that a word means, as a selector has it: an address, a range, or any other word after `@`, which the
+/// selector language judges. Empty for the working state.
+pub(crate) fn time(word: &str) -> Option<String> {
+    match ends(word) {
+        Some(ends) => Some(ends.join("..")),
+        None if word == "working" || word == "@working" => Some(String::new()),
+        None => typed_address(word).or_else(|| {
+            let is_time = word.starts_with('@') && !word.contains([' ', '>', '[']);
+            is_time.then(|| word.to_owned())
+        }),
     }
 }
 

@@ -28,9 +28,9 @@ pub struct Missed {
     /// What the tokens that it did not read cost more than if it had. `None` without a price of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nano_dollars: Option<Money>,
-    /// From the reply before to the newest input of the request, in seconds, if the log has times.
+    /// From the reply before to the newest input of the request, in milliseconds, if the log has times.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub gap_seconds: Option<u64>,
+    pub gap_ms: Option<u64>,
     /// The parameters that changed and are not in these bytes, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<String>,
@@ -137,18 +137,18 @@ impl Missed {
         });
         let changed = parameters(before, snapshot).into_iter();
         let changed: Vec<String> = changed.map(|change| change.name).collect();
-        let gap_seconds = gap_ms(before, snapshot).map(|gap| gap / 1_000);
+        let gap_ms = gap_ms(before, snapshot);
         let marks = Marks::from_snapshot(before);
         let lives = if marks.one_hour || call_before.cache_write_1h_tokens > Some(0) {
-            3600
+            3_600_000
         } else {
-            300
+            300_000
         };
         let cause = match (marks.last, Marks::from_snapshot(snapshot).last) {
             _ if readable < minimum(call.model.as_deref().unwrap_or_default()) => {
                 MissCause::BelowMinimum
             }
-            _ if gap_seconds > Some(lives) => MissCause::Idle,
+            _ if gap_ms > Some(lives) => MissCause::Idle,
             _ if !changed.is_empty() => MissCause::Parameter,
             // A transcript does not say what was marked, and other providers need no marks.
             _ if call.reconstructed || !marks.are_needed => MissCause::Unknown,
@@ -161,7 +161,7 @@ impl Missed {
             readable_tokens: readable,
             read_tokens: read,
             nano_dollars: money,
-            gap_seconds,
+            gap_ms,
             parameters: changed,
             cause,
         })
@@ -178,10 +178,10 @@ impl Missed {
         if let Some(money) = self.nano_dollars {
             what += &format!(", {money} more");
         }
-        let gap = self.gap_seconds.map(|gap| match gap {
-            0..120 => format!("{gap} s after the reply before"),
-            120..7200 => format!("{} min after the reply before", gap / 60),
-            _ => format!("{} h after the reply before", gap / 3600),
+        let gap = self.gap_ms.map(|gap| match gap / 1_000 {
+            seconds @ 0..120 => format!("{seconds} s after the reply before"),
+            seconds @ 120..7200 => format!("{} min after the reply before", seconds / 60),
+            seconds => format!("{} h after the reply before", seconds / 3600),
         });
         let changed = self.parameters.iter();
         let changed = changed.map(|name| format!("`{name}` changed"));

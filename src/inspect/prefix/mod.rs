@@ -27,7 +27,7 @@ pub use pieces::Place;
 
 use super::call::{Call, before, cycle_of, provider_of};
 use super::groups::Counts;
-use super::part::ChosenSnapshot;
+use super::part::{ChosenSnapshot, Part};
 use super::prices::{Money, Prices};
 use super::report::{Report, ReportOptions};
 use super::tokenizer::Tokenizer;
@@ -188,7 +188,7 @@ impl Report for PrefixReport {
         if options.provider.is_none() && history.attempts().is_empty() {
             At::Working.fetch(&history)?;
         }
-        let part = options.part.or_history();
+        let part = Self::part(options);
         let mut snapshots = part.snapshots(engine, &history)?;
         let before = match &snapshots[..] {
             [(_, only)] => since_request_before(&history, only)?,
@@ -226,6 +226,10 @@ impl Report for PrefixReport {
             found.steps.retain(|step| step.before.is_some());
         }
         Ok(found)
+    }
+
+    fn part(options: &ReportOptions) -> Part {
+        options.part.or_history()
     }
 
     fn is_reconstructed(&self) -> bool {

@@ -376,7 +376,7 @@ impl<'a> PageWriter<'a> {
                     readable: missed.readable_tokens,
                     read: missed.read_tokens,
                     cost: missed.nano_dollars.map(|cost| cost.0),
-                    gap: missed.gap_seconds,
+                    gap: missed.gap_ms.map(|gap| gap / 1_000),
                     cause,
                     mend,
                 }

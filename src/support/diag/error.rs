@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::code::Code;
 use super::diagnostic::{Diagnostic, Label, Severity, shorten};
-use super::render::{ColorChoice, render_diagnostic};
+use super::render::{ColorChoice, SELECTOR, render_diagnostic, render_named};
 
 /// Why a selector was refused: its text and at least one diagnostic, leftmost first.
 ///
@@ -23,6 +23,8 @@ pub struct Error {
     text: Box<str>,
     first: Box<Diagnostic>,
     rest: Vec<Diagnostic>,
+    /// The file that has the text.
+    file: Option<Box<str>>,
 }
 
 impl Error {
@@ -33,6 +35,7 @@ impl Error {
             text: text.into(),
             first: Box::new(diagnostic),
             rest: Vec::new(),
+            file: None,
         }
     }
 
@@ -55,6 +58,7 @@ impl Error {
             text: text.into(),
             first,
             rest: diagnostics.collect(),
+            file: None,
         })
     }
 
@@ -62,6 +66,14 @@ impl Error {
     #[must_use]
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.first.help = Some(help.into());
+        self
+    }
+
+    /// The error with the name of the file whose text this is, which is shown with the places.
+    #[must_use]
+    #[cfg(feature = "cli")]
+    pub(crate) fn in_file(mut self, name: &str) -> Self {
+        self.file = Some(name.into());
         self
     }
 
@@ -94,7 +106,8 @@ impl Error {
     pub fn to_text(&self, color: ColorChoice) -> String {
         let mut out = String::new();
         for diagnostic in self.diagnostics() {
-            out.push_str(&render_diagnostic(&self.text, diagnostic, color));
+            let name = self.file.as_deref().unwrap_or(SELECTOR);
+            out.push_str(&render_named(name, &self.text, diagnostic, color));
         }
         out
     }
@@ -174,7 +187,7 @@ impl fmt::Display for Warning {
 /// `{"error":{"code","message","spans":[{"start","end","label"}],"help"}}` (RUNTIME §7), members
 /// in this order. `spans` are byte offsets, and `help` may be absent. After it comes `correction`,
 /// the whole selector corrected, where that is known. Further diagnostics follow as `"more"`, in
-/// the same form.
+/// the same form, and as `"file"` the file whose text it is, where it is one.
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -183,8 +196,11 @@ impl Serialize for Error {
             first: &'a Diagnostic,
             #[serde(skip_serializing_if = "<[_]>::is_empty")]
             more: &'a [Diagnostic],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            file: Option<&'a str>,
         }
         let (first, more) = (&*self.first, &*self.rest);
-        serializer.collect_map([("error", Diagnostics { first, more })])
+        let file = self.file.as_deref();
+        serializer.collect_map([("error", Diagnostics { first, more, file })])
     }
 }

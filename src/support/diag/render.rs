@@ -19,16 +19,29 @@ pub enum ColorChoice {
     Always,
 }
 
-/// The length up to which a text is shown whole, in bytes. Of a longer text only the surroundings
+/// The length up to which a line is shown whole, in bytes. Of a longer one only the surroundings
 /// of the main place are shown.
 const SHOWN_WHOLE: usize = 2_000;
 
 /// The bytes of a long text shown on either side of the main place.
 const SURROUNDINGS: usize = 60;
 
+/// What a text is called that is in no file.
+pub(super) const SELECTOR: &str = "selector";
+
 /// `diagnostic` about `text`: message, underlined places, help. Ends in a newline.
 #[must_use]
 pub fn render_diagnostic(text: &str, diagnostic: &Diagnostic, color: ColorChoice) -> String {
+    render_named(SELECTOR, text, diagnostic, color)
+}
+
+/// As [`render_diagnostic`], of a text that is called something else.
+pub(super) fn render_named(
+    name: &str,
+    text: &str,
+    diagnostic: &Diagnostic,
+    color: ColorChoice,
+) -> String {
     let window = window(text, diagnostic);
     let shown = &text[window.clone()];
     let severity = match diagnostic.severity {
@@ -63,9 +76,9 @@ pub fn render_diagnostic(text: &str, diagnostic: &Diagnostic, color: ColorChoice
     };
     // The columns count from the start of the shown part, so the name says where that is.
     let name = match window.start {
-        0 => "selector".to_owned(),
+        0 => name.to_owned(),
         start => format!(
-            "selector, from character {} on",
+            "{name}, from character {} on",
             text[..start].chars().count() + 1
         ),
     };
@@ -86,13 +99,17 @@ pub fn render_diagnostic(text: &str, diagnostic: &Diagnostic, color: ColorChoice
 
 /// The part of `text` to show.
 fn window(text: &str, diagnostic: &Diagnostic) -> Range<usize> {
-    if text.len() <= SHOWN_WHOLE {
-        return 0..text.len();
-    }
     let main = diagnostic
         .labels
         .first()
         .map_or(0..0, |label| inside(text, &label.span));
+    // Of several lines only those with a place are printed.
+    let before = text[..main.start].rfind('\n').map_or(0, |at| at + 1);
+    let after = text[main.end..].find('\n');
+    let after = after.map_or(text.len(), |at| main.end + at);
+    if after - before <= SHOWN_WHOLE {
+        return 0..text.len();
+    }
     let end = main.end.min(main.start.saturating_add(SHOWN_WHOLE / 2));
     let start = text.floor_char_boundary(main.start.saturating_sub(SURROUNDINGS));
     start..text.ceil_char_boundary(end.saturating_add(SURROUNDINGS))

@@ -775,7 +775,7 @@ fn what_a_provider_missed_in_real_sessions_is_what_their_lines_say() {
         let found = missed.iter().map(|missed| MissedOfLines {
             readable: missed.readable_tokens,
             read: missed.read_tokens,
-            gap: missed.gap_seconds,
+            gap: missed.gap_ms.map(|gap| gap / 1_000),
             level_changed: missed.parameters.iter().any(|name| name == "thinkingLevel"),
             micro_dollars: micro(missed.nano_dollars.expect("a price").0),
         });

@@ -451,6 +451,121 @@ fn conditions_end_with_their_own_exit_code() {
     assert_eq!(json["error"]["spans"][0]["start"], 19);
 }
 
+/// A mistake in a file of conditions is shown in the file, also one that only a session shows.
+#[test]
+fn the_place_of_a_wrong_condition_is_in_its_file() {
+    let scratch = Scratch::new("inspect-assert-place");
+    let travel = travel(&scratch);
+    let rest = "#\n".repeat(2_000);
+    let wrong = scratch.write("wrong.txt", format!("{rest}none .cb[role=user\n"));
+    let said = fails(&["assert", &wrong, &travel], 2, "`]` is missing");
+    assert!(said.contains(&format!("{wrong}:2001:19")), "{said}");
+    assert!(said.contains("2001 │ none .cb[role=user"), "{said}");
+    let ran = pactql(&["assert", &wrong, &travel, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&ran.err).expect("JSON");
+    assert_eq!(json["error"]["file"], *wrong);
+    let far = scratch.write("far.txt", "cost <= 1\nnone @c99 .cb\n");
+    let said = fails(&["assert", &far, &travel], 2, "no such snapshot");
+    assert!(said.contains(&format!("{far}:2:6")), "{said}");
+    let ran = super::with_input(&["assert", "-", &travel], b"none .cb[\n");
+    assert!(ran.err.contains("standard input:1:10"), "{}", ran.err);
+}
+
+/// A selector that finds nothing is said to, with the likely mistake, by each command that takes one.
+#[test]
+fn what_finds_nothing_says_so() {
+    let scratch = Scratch::new("inspect-nothing");
+    let (travel, store) = (travel(&scratch), scratch.path("runs.db"));
+    answer(&["import", &travel, AGENT, "-o", &store]);
+    let typo = "[rool=user]";
+    let role = "no node has `rool`; did you mean `role`?";
+    for command in [
+        &["show"][..],
+        &["steps"],
+        &["steps", "--changes"],
+        &["tokens"],
+        &["tokens", "--over", "@history"],
+        &["tokens", "--duplicates"],
+        &["prefix"],
+        &["grep", "e"],
+    ] {
+        for session in [&*travel, &*store] {
+            let run = |selector: &str| {
+                let ran = pactql(&[command, &[session, "--where", selector]].concat());
+                assert_eq!(ran.code, 0, "{command:?}: {}", ran.err);
+                ran.err
+            };
+            let said = run(typo);
+            assert!(said.contains(&format!("note: {role}\n")), "{said}");
+            assert!(!run(".cb[role=user]").contains("no node"), "{command:?}");
+        }
+    }
+    for (arguments, expected) in [
+        (&["tokens", &travel, "--without", typo][..], role),
+        (&["top", &travel, typo], role),
+        (&["top", &store, typo], role),
+        (&["diff", &travel, "@c1", "@c2", typo], role),
+        (&["diff", &travel, "@c1", "working", typo], role),
+        (
+            &["tokens", &travel, "--where", "[role=a][role=b]"],
+            "matches nothing: ",
+        ),
+        (
+            &["select", &travel, ".cb", "--budget", "0"],
+            "blocks found fits into 0 tokens",
+        ),
+    ] {
+        let ran = pactql(arguments);
+        assert_eq!(ran.code, 0, "{arguments:?}");
+        assert!(ran.err.contains(expected), "{arguments:?}: {}", ran.err);
+    }
+    // What is in another snapshot is no typing mistake.
+    let early = answer(&["select", &travel, "@c1 .cb:last"]);
+    let id = format!("[id='{}']", early.trim());
+    let said = pactql(&["steps", &travel, "--where", &id]).err;
+    assert!(!said.contains("no node"), "{said}");
+    let json = pactql(&["top", &travel, typo, "--json"]).err;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["notes"][0]["reason"], "unknown_attribute");
+}
+
+/// The lines of a log that cannot be read are counted wherever the log is.
+#[test]
+fn lines_that_cannot_be_read_are_counted_in_a_folder() {
+    let scratch = Scratch::new("inspect-malformed");
+    let whole = std::fs::read_to_string("fixtures/release.claude-code.jsonl").expect("a log");
+    let log = scratch.write("bad.jsonl", format!("{whole}{{\"cut\nnonsense\n"));
+    for arguments in [&["steps", &log][..], &["steps", &scratch.path("")]] {
+        let said = pactql(arguments).err;
+        assert!(said.contains("without 2 malformed lines"), "{said}");
+    }
+    let said = pactql(&["usage", &log]).err;
+    assert_eq!(
+        said,
+        format!("note: read {log} without 2 malformed lines\n")
+    );
+}
+
+/// Tokens that are in `meta` alone are said not to be in the sums.
+#[test]
+fn calls_without_a_reply_are_named_in_the_sums() {
+    let scratch = Scratch::new("inspect-unanswered");
+    let path = scratch.path("totals.jsonl");
+    let log = "tests/cases/logs/codex/synthetic-totals.jsonl";
+    answer(&["import", log, "-o", &path]);
+    let left_out = "1 call without a reply not in the sums";
+    let usage = answer(&["usage", &path]);
+    assert!(usage.contains(left_out), "{usage}");
+    let tokens = answer(&["tokens", &path]);
+    let sum = tokens.lines().next().unwrap_or_default();
+    assert!(sum.contains(left_out), "{tokens}");
+    let json: serde_json::Value =
+        serde_json::from_str(&answer(&["usage", &path, "--json"])).expect("JSON");
+    assert_eq!(json["total"]["unanswered"], 1);
+    let none = answer(&["usage", AGENT]);
+    assert!(!none.contains("without a reply"), "{none}");
+}
+
 /// Of a store the database counts, of chosen sessions the program; both agree with the sessions alone.
 #[test]
 fn the_words_of_sessions() {

@@ -324,6 +324,85 @@ fn each_route_answers_as_its_command() {
     }
 }
 
+/// A directory with a transcript, and its server.
+fn of_transcript() -> (tempfile::TempDir, Server, &'static str) {
+    let directory = scratch();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let log = "logs/release.jsonl";
+    let from = fixtures.join("release.claude-code.jsonl");
+    fs::copy(from, directory.path().join(log)).expect("a copy");
+    let server = Server::start(directory.path(), &["logs"]);
+    (directory, server, log)
+}
+
+#[test]
+fn ranges_are_written_as_on_the_command_line() {
+    let (_directory, server, log) = of_transcript();
+    for (typed, whole) in [
+        ("9..11", "@c9..@c11"),
+        ("t-2..latest", "@t-2..@t0"),
+        ("@c9..11", "@c9..@c11"),
+    ] {
+        for route in ["steps?over=", "show?at=", "select?selector=.cb&at="] {
+            let get = |time: &str| server.get(&format!("/api/{route}{time}&session={log}"));
+            let (short, long) = (get(typed), get(whole));
+            assert_eq!((short.status, &short.body), (200, &long.body), "{route}");
+        }
+    }
+}
+
+/// What a command says on standard error is in a header.
+#[test]
+fn notes_are_those_of_the_command_line() {
+    let (_directory, server, log) = of_transcript();
+    let notes = |path: &str| {
+        let reply = server.get(path);
+        reply.header("pactql-notes").unwrap_or_default().to_owned()
+    };
+    for route in ["steps", "show", "tokens", "prefix"] {
+        let said = notes(&format!("/api/{route}?session={log}"));
+        assert!(said.contains("reconstructed"), "{route}: {said}");
+        let said = notes(&format!("/api/{route}?session={log}&where=%5Brool=user%5D"));
+        assert!(said.contains("%60role%60"), "{route}: {said}");
+    }
+    let said = notes(&format!("/api/diff?a=3&b=5&selector=.cbb&session={log}"));
+    assert!(
+        said.contains("reconstructed") && said.contains("cbb"),
+        "{said}"
+    );
+    let said = notes("/api/steps?session=logs/agent.jsonl");
+    assert_eq!(said, "");
+}
+
+/// A sample of a log of inspect_ai has one name, for the server, the command line and an import.
+#[test]
+fn sessions_of_a_log_are_named_as_an_import_names_them() {
+    let directory = scratch();
+    let case = "tests/cases/logs/inspect-ai/synthetic-log.json";
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join(case);
+    fs::copy(case, directory.path().join("logs/run.json")).expect("a copy");
+    let (exit, listed) = pactql(directory.path(), &["sessions", "logs/run.json", "--json"]);
+    assert_eq!(exit, Some(0));
+    let names = listed.lines().map(|line| {
+        let session: Value = serde_json::from_str(line).expect("JSON");
+        format!(
+            "logs/run.json#{}",
+            session["name"].as_str().expect("a name")
+        )
+    });
+    let mut names: Vec<String> = names.collect();
+    assert!(names.len() > 1, "{names:?}");
+    let server = Server::start(directory.path(), &["logs"]);
+    let found = server.get("/api/sessions?search=run.json").json();
+    let served = found["sessions"].as_array().expect("a list").iter();
+    let mut served: Vec<&str> = served.filter_map(|row| row["name"].as_str()).collect();
+    names.sort_unstable();
+    served.sort_unstable();
+    assert_eq!(served, names);
+    let one = server.get(&format!("/api/steps?session={}", quoted(&names[0])));
+    assert_eq!(one.status, 200, "{}", one.body);
+}
+
 #[test]
 fn runs_are_compared_and_logs_are_listed() {
     let directory = scratch();
