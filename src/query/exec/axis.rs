@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::cost::{is_long, marks_subtrees};
+use super::cost::{is_long, marks_subtrees, walks_children};
 use super::stats::RunInput;
 use crate::index::{Bits, Posting, SnapshotPiece};
 use crate::query::ir::Axis;
@@ -82,7 +82,8 @@ pub(super) fn descendants(
 ) {
     let snapshot = input.snapshot;
     let has_cores = has_cores(window, input);
-    // The descendants of a whole level are all rows that are neither on it nor above it. What is left of deeper levels is among them.
+    // The descendants of a whole level are all rows that are neither on it nor above it. What is left of deeper levels is
+    // among them.
     if !has_cores
         && is_long(left.words().len())
         && let Some(level) = level.or_else(|| top_level(left, window, input))
@@ -191,7 +192,7 @@ pub(super) fn children(
     if left.is_empty() {
         return;
     }
-    if !is_long(left.words().len()) || has_cores(window, input) {
+    if walks_children(left) || has_cores(window, input) {
         return walk_children(left, out, window, input);
     }
     let deepest = snapshot
@@ -211,7 +212,7 @@ pub(super) fn children(
         let mut below = left.cleared();
         fill_level(level + 1, &mut below, window, input);
         let mut inside = left.cleared();
-        descendants(left, &mut inside, None, window, input);
+        descendants(left, &mut inside, Some(level), window, input);
         below.and(&inside);
         return out.or(&below);
     }
@@ -230,7 +231,7 @@ pub(super) fn children(
         fill_level(level + 1, &mut below, window, input);
         if !holds_level(&own, level, window, input) {
             let mut inside = left.cleared();
-            descendants(&own, &mut inside, None, window, input);
+            descendants(&own, &mut inside, Some(level), window, input);
             below.and(&inside);
         }
         out.or(&below);

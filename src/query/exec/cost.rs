@@ -3,7 +3,7 @@
 //! Units are rows, 64-row words and intervals. Each number is a rounded break-even point of two ways
 //! of doing the same; `benches/instructions` and `benches/growth` show what a change does.
 
-use crate::index::Snapshot;
+use crate::index::{Bits, Snapshot};
 use crate::query::plan::Bound;
 
 /// Rows of the widest window that one machine word covers.
@@ -30,6 +30,9 @@ const ROWS_PER_WORD: usize = 8;
 
 /// A pass over this many words costs less than choosing a better way.
 const SHORT_PASS: usize = 8;
+
+/// Children of up to this many rows are walked faster than levels are intersected.
+const FEW_PARENTS: usize = 48;
 
 /// Comparing a word with this many intervals costs as much as a binary search for each row.
 const FEW_INTERVALS: usize = 12;
@@ -60,6 +63,10 @@ pub(super) fn marks_subtrees(rows: usize, words: usize) -> bool {
 /// Whether a better way than going through all rows pays in a window of `words` words.
 pub(super) fn is_long(words: usize) -> bool {
     words > SHORT_PASS
+}
+
+pub(super) fn walks_children(parents: &Bits) -> bool {
+    !is_long(parents.words().len()) || parents.count() <= FEW_PARENTS
 }
 
 pub(super) fn compares_words(intervals: usize) -> bool {

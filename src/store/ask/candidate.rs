@@ -130,8 +130,8 @@ pub(crate) fn candidates(
 const NAMED: usize = 512;
 
 /// A query of the numbers of the sessions that can match at all, for the statement of a selector: those that an index
-/// finds, or, of a test of texts, those that have such a text, if they are few. The text index leads to them if there is one. Where they are not known, the statement
-/// reads every session. Linear in what the index finds, or in the texts.
+/// finds, or, of a test of texts, those that have such a text, if they are few. The text index leads to them if there is
+/// one. Where they are not known, the statement reads every session. Linear in what the index finds, or in the texts.
 pub(crate) fn among(
     database: &mut dyn Database,
     bound: &Bound,

@@ -187,6 +187,59 @@ fn sessions_that_are_read_together_answer_as_alone() {
     assert_ne!(together(&large, "@t0 .cb"), wanted["@t0 .cb"]);
 }
 
+/// A statement has the texts of a selector as literals.
+#[test]
+fn texts_of_any_signs_are_found() {
+    const ODD: [&str; 12] = [
+        "it's",
+        "\\",
+        "\\'",
+        "?1",
+        "$1",
+        "%",
+        "_a_",
+        "--",
+        "';",
+        "E'a\\",
+        "a\nb",
+        "\u{1f600}é",
+    ];
+    let folder = Folder::quick();
+    let store = Store::open(folder.file("x.db")).unwrap();
+    for (at, odd) in ODD.iter().chain(&["a\0b"]).enumerate() {
+        let [id, key, value] = ["i", "k", "v"].map(|head| format!("{head}{odd}"));
+        // No store keeps this sign in an id.
+        let id = id.replace('\0', "");
+        let nodes = [
+            serde_json::json!({"id": id, "key": key}),
+            serde_json::json!({"id": format!("{at}"), "data_s": value}),
+        ];
+        let root = serde_json::json!({"cycle": 1, "root": {"children": nodes}});
+        store
+            .import(&format!("s{at}"), &open(&root.to_string()), None)
+            .unwrap();
+    }
+    for (at, odd) in ODD.iter().enumerate() {
+        let quoted = odd.replace('\\', r"\\").replace('\'', r"\'");
+        let session = format!("s{at}");
+        let expected = |id: String| vec![(session.clone(), vec![id])];
+        for (selector, id) in [
+            (format!("@t0 [id='i{quoted}']"), format!("i{odd}")),
+            (format!("@t0 [key='k{quoted}']"), format!("i{odd}")),
+            (format!("@t0 [data_s='v{quoted}']"), at.to_string()),
+        ] {
+            let [rows, ids] = both_ids(&store, "", &selector);
+            assert_eq!(rows, expected(id.clone()), "{selector}");
+            assert_eq!(ids, expected(id), "{selector}");
+        }
+    }
+    // No statement has this one.
+    for (selector, id) in [("@t0 [key='ka\0b']", "iab"), ("@t0 [data_s='va\0b']", "12")] {
+        let expected = vec![("s12".to_owned(), vec![id.to_owned()])];
+        assert_eq!(both_ids(&store, "", selector), [expected.clone(), expected]);
+    }
+}
+
 #[test]
 fn ids_are_those_of_the_rows() {
     if crate::support::random::left_to_ci() {
