@@ -14,7 +14,7 @@
 //!
 //! And 10,000 live sessions of a hundred nodes in one process, each made by ten commits: the bytes
 //! of a session, the bytes of its index a node, commits and selects a second; and the spread of the
-//! times of each selector where sessions are asked as Zipf's law says, the clock taken off.
+//! times of each selector where sessions are asked as Zipf's law says, beside a loop over messages, the clock taken off.
 //!
 //! The data model is that of `live` and `new_blocks` in `support/generate.rs`. Caveats: times on a
 //! busy machine say little; `cargo bench --bench commit -- --counts` prints only what does not depend
@@ -353,23 +353,47 @@ fn small_sessions(count: usize, times: bool) {
             println!("selects a second         {rate:.0}, threads: {threads}");
         }
         for (text, prepared) in SELECTORS.iter().zip(&prepared) {
-            let [middle, slow, slowest] = spread(&read, prepared);
-            let ratio = slow / middle.max(1.0);
-            println!(
-                "{text:<42}p50 {}, p99 {}, {ratio:.2} times; p99.9 {}",
-                nice(middle),
-                nice(slow),
-                nice(slowest)
-            );
+            let times = spread(&read, |session| {
+                black_box(prepared.rows(session).expect("the selector runs").to_ids());
+            });
+            print_spread(text, times);
         }
+        let by_hand: Vec<Vec<HandMessage>> = read.iter().map(|session| messages(session)).collect();
+        let times = spread(&by_hand, |messages| {
+            let own = messages.iter().filter(|(_, role)| role == "assistant");
+            black_box(own.map(|(id, _)| &**id).collect::<Vec<&str>>());
+        });
+        print_spread("the first one, as a loop over messages", times);
     }
 }
 
 /// Selects whose times are spread.
 const SPREAD: usize = 200_000;
 
+/// The id and the role of a message.
+type HandMessage = (String, String);
+
+fn messages(session: &Session) -> Vec<HandMessage> {
+    let blocks = Engine::new().rows(session, "@t0 .cb").expect("blocks");
+    let message = |node: pactql::Node<'_>| {
+        let role = node.role().unwrap_or_default();
+        (node.id().to_owned(), role.to_owned())
+    };
+    blocks.nodes().map(message).collect()
+}
+
+fn print_spread(text: &str, [middle, slow, slowest]: [f64; 3]) {
+    println!(
+        "{text:<42}p50 {}, p99 {}, {:.2} times; p99.9 {}",
+        nice(middle),
+        nice(slow),
+        slow / middle.max(1.0),
+        nice(slowest)
+    );
+}
+
 /// The times at the 50th, 99th and 99.9th percentile. The session of rank `r` is asked with a weight of `1 / r`.
-fn spread(sessions: &[Arc<Session>], prepared: &Prepared) -> [f64; 3] {
+fn spread<T>(sessions: &[T], ask: impl Fn(&T)) -> [f64; 3] {
     let weights = (1..=sessions.len()).map(|rank| 1.0 / rank as f64);
     let sums: Vec<f64> = weights
         .scan(0.0, |sum, weight| {
@@ -388,7 +412,7 @@ fn spread(sessions: &[Arc<Session>], prepared: &Prepared) -> [f64; 3] {
         // Neighbours in rank are not neighbours in memory.
         &sessions[rank * 7_919 % sessions.len()]
     };
-    let mut time = |work: &mut dyn FnMut(&Session)| {
+    let mut time = |work: &dyn Fn(&T)| {
         let times = (0..SPREAD).map(|_| {
             let session = draw();
             let start = Instant::now();
@@ -399,13 +423,10 @@ fn spread(sessions: &[Arc<Session>], prepared: &Prepared) -> [f64; 3] {
         times.sort_unstable_by(f64::total_cmp);
         [SPREAD / 2, SPREAD / 100 * 99, SPREAD / 1_000 * 999].map(|at| times[at])
     };
-    let [clock, ..] = time(&mut |session| {
+    let [clock, ..] = time(&|session| {
         black_box(session);
     });
-    let times = time(&mut |session| {
-        black_box(prepared.rows(session).expect("the selector runs").to_ids());
-    });
-    times.map(|time| (time - clock).max(0.0))
+    time(&ask).map(|time| (time - clock).max(0.0))
 }
 
 /// What the small sessions are asked.
