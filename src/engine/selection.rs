@@ -267,17 +267,22 @@ pub(super) fn ids_of<'a>(snapshot: &'a Snapshot, rows: &MatchedRows) -> Vec<&'a 
         }
         MatchedRows::Bits(windows) => {
             let (mut ids, mut at) = (Vec::with_capacity(rows.len()), 0);
-            for (first, mut word) in windows.iter().flat_map(Bits::filled_words) {
-                // Mostly one piece has all rows of a word.
-                while word != 0 {
-                    let row = first + word.trailing_zeros();
-                    while pieces[at].end() <= row {
-                        at += 1;
+            for window in windows {
+                for (first, mut word) in window.filled_words() {
+                    while word != 0 {
+                        let row = first + word.trailing_zeros();
+                        while pieces[at].end() <= row {
+                            at += 1;
+                        }
+                        // Mostly one piece has all rows of a word.
+                        let (piece, mut own) = (&pieces[at], word);
+                        if piece.end() - first < 64 {
+                            own &= mask(first / 64, first, piece.end());
+                        }
+                        let of_segment = piece.segment().ids();
+                        ids.extend(of_segment.list(first - piece.shift(), own));
+                        word &= !own;
                     }
-                    let (piece, of_segment) = (&pieces[at], pieces[at].segment().ids());
-                    let own = word & mask(first / 64, piece.start(), piece.end());
-                    ids.extend(of_segment.list(first - piece.shift(), own));
-                    word &= !own;
                 }
             }
             ids

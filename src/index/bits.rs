@@ -130,9 +130,9 @@ impl Bits {
     /// The words that have rows: the first row of each, a multiple of 64, and one bit a row.
     #[inline]
     pub(crate) fn filled_words(&self) -> impl Iterator<Item = (u32, u64)> {
-        let first = (self.start()..).step_by(64);
-        let words = first.zip(&*self.words).filter(|(_, word)| **word != 0);
-        words.map(|(first, word)| (first, *word))
+        let words = (self.first_word..).zip(&*self.words);
+        let filled = words.filter(|(_, word)| **word != 0);
+        filled.map(|(index, word)| (index * 64, *word))
     }
 
     /// Adds the rows `start + bit` for the bits of `rows`; all are in the window.
