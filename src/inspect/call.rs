@@ -87,8 +87,7 @@ impl Call {
         let asked = text(get(&request, "model")).or_else(|| text(get(&request, "modelId")));
         let reconstructed = text(get(&meta, "source")).as_deref() == Some("transcript");
         let compaction = get(&meta, "compaction").filter(|raw| *raw != "null");
-        let unanswered = compaction.into_iter().chain(attempts.iter().copied());
-        let unanswered = unanswered.filter(|said| has_counts(&members(said))).count();
+        let unanswered = counts_without_reply(&meta).len();
         let compaction = compaction.is_some();
         Self {
             // The one that answered may be a dated version of the one in the request.
@@ -121,11 +120,25 @@ impl Call {
     }
 }
 
-/// Whether the `usage` of a call counts anything.
-fn has_counts(call: &[Member<'_>]) -> bool {
-    let usage = get(call, "usage").map(members).unwrap_or_default();
-    let counts = |(_, raw): &Member<'_>| raw.parse::<f64>().is_ok_and(|count| count > 0.0);
-    usage.iter().any(counts)
+/// The `usage` of each call without a reply of which `meta` says it: a summary, and attempts.
+pub(super) fn counts_without_reply<'a>(meta: &[Member<'a>]) -> Vec<&'a str> {
+    let summary = get(meta, "compaction").into_iter();
+    let attempts = get(meta, "attempts").map(elements).unwrap_or_default();
+    let usages = summary.chain(attempts);
+    let usages = usages.filter_map(|said| get(&members(said), "usage"));
+    usages.filter(|usage| counts_tokens(usage)).collect()
+}
+
+/// Whether a `usage` counts tokens, at most one level down: not another number, such as how long the call took.
+fn counts_tokens(usage: &str) -> bool {
+    let counts = |raw: &str| raw.parse::<f64>().is_ok_and(|count| count > 0.0);
+    let is_named = |name: &str| name.to_ascii_lowercase().contains("token");
+    members(usage).iter().any(|(name, raw)| {
+        let is_of_tokens = is_named(name);
+        let mut inside = members(raw).into_iter();
+        is_of_tokens && counts(raw)
+            || inside.any(|(name, raw)| (is_of_tokens || is_named(&name)) && counts(raw))
+    })
 }
 
 /// A snapshot, or what is known of one that is not loaded.

@@ -1,6 +1,6 @@
 //! What the calls of sessions used and cost, by the provider's own counts (INSPECT §3).
 
-use super::call::{Call, CallOrigin};
+use super::call::{Call, CallOrigin, counts_without_reply};
 use super::prices::{Money, Prices};
 use super::report::no_price;
 use crate::history::Session;
@@ -274,7 +274,9 @@ impl Usage {
     fn add_commit(&mut self, name: &str, commit: &impl CallOrigin) {
         ensure();
         let call = self.table.call_of(commit);
-        if !call.made && call.unanswered == 0 || self.is_repeated(Response::new(commit).as_ref()) {
+        if !call.made && call.unanswered == 0
+            || self.is_repeated(Response::new(commit).as_ref(), call.made)
+        {
             return;
         }
         let time = || commit.time();
@@ -301,15 +303,15 @@ impl Usage {
     /// Adds the calls of a session, each with what its response is known by, as a group with its name.
     pub(super) fn add_calls(&mut self, name: &str, calls: &[(Option<Response>, Used)]) {
         for (response, used) in calls {
-            if !self.is_repeated(response.as_ref()) {
+            if !self.is_repeated(response.as_ref(), used.requests > 0) {
                 self.include(Some(name.to_owned()), used);
             }
         }
         self.sessions += 1;
     }
 
-    /// Whether a response was counted before; then it is counted as repeated.
-    fn is_repeated(&mut self, response: Option<&Response>) -> bool {
+    /// Whether what a commit has was counted before; then it is counted as repeated, if it is of a call.
+    fn is_repeated(&mut self, response: Option<&Response>, made: bool) -> bool {
         let session = self.sessions;
         let repeated = match response {
             None => false,
@@ -320,11 +322,16 @@ impl Usage {
                 first.iter().any(|first| *first != session)
             }
         };
-        self.repeated += u64::from(repeated);
+        self.repeated += u64::from(repeated && made);
         repeated
     }
 
     fn include(&mut self, group: Option<String>, used: &Used) {
+        self.total.include(used);
+        // Where no call was made, there may be tokens that are in no sum; a group of them alone would have nothing.
+        if used.requests == 0 {
+            return;
+        }
         let at = self.groups.binary_search_by(|known| known.name.cmp(&group));
         let at = at.unwrap_or_else(|at| {
             let used = Used::default();
@@ -332,7 +339,6 @@ impl Usage {
             at
         });
         self.groups[at].used.include(used);
-        self.total.include(used);
     }
 
     /// The sum of all in one line, which ends in a line feed.
@@ -429,14 +435,20 @@ pub(super) enum Response {
 }
 
 impl Response {
-    /// That of a commit; `None` if nothing is known of it.
+    /// That of a commit, or of its calls without a reply; `None` if nothing is known of it.
     pub(super) fn new(commit: &impl CallOrigin) -> Option<Self> {
-        let usage = commit.meta().value("usage")?;
         let digest = |text: &str| Sha256::digest(text).into();
-        if let Some(id) = get(&members(usage), "response_id").and_then(string) {
+        let meta = members(commit.meta().value("meta").unwrap_or_default());
+        let usage = match commit.meta().value("usage") {
+            Some(usage) => Cow::Borrowed(usage),
+            None => Cow::Owned(counts_without_reply(&meta).join(" ")),
+        };
+        if usage.is_empty() {
+            return None;
+        }
+        if let Some(id) = get(&members(&usage), "response_id").and_then(string) {
             return Some(Self::Id(digest(&id)));
         }
-        let meta = members(commit.meta().value("meta").unwrap_or_default());
         let inside = |name| get(&meta, name).map(members).unwrap_or_default();
         let parent = inside("parent");
         let forked = get(&parent, "forked").and(get(&parent, "session_id"));

@@ -343,6 +343,46 @@ fn responses_without_an_id_are_known_by_their_session() {
     assert_eq!(of(&[&own, &fork]), (2, 2));
 }
 
+/// Calls without a reply, of which only `meta` says what they used: a copy of a session does not make them more, and where
+/// no call was made they are no group. What is not a count of tokens is none.
+#[test]
+fn calls_without_a_reply_are_counted_once() {
+    let session = |time: &str, meta: &str| {
+        let line = format!(
+            r#"{{"cycle":1,"meta":{meta},"root":{{"id":"r","children":[{{"id":"q","nodeType":"^seq","children":[
+            {{"id":"t","nodeType":"mt","children":[{{"id":"b","nodeType":"cb","role":"user","content":"yes","created_at_iso":"{time}"}}]}}]}}]}}}}"#
+        );
+        Session::from_slice(line.as_bytes()).expect("a session")
+    };
+    let of = |sessions: &[Session]| {
+        let mut usage = Usage::new(UsageBy::Model, prices());
+        for session in sessions {
+            usage.add("one", session).expect("its calls");
+        }
+        usage
+    };
+    let summary =
+        |usage: &str| format!(r#"{{"source":"transcript","compaction":{{"usage":{usage}}}}}"#);
+    let (first, second) = ("2026-01-01T10:00:00Z", "2026-01-01T11:00:00Z");
+    let counts = summary(r#"{"input_tokens":9}"#);
+    let [own, copy] = [(); 2].map(|()| session(first, &counts));
+    let usage = of(&[own, copy, session(second, &counts)]);
+    assert_eq!((usage.total.unanswered, usage.repeated), (2, 0));
+    assert_eq!(usage.total.requests, 0);
+    assert_eq!(usage.groups.len(), 0, "{:?}", usage.groups);
+    for (counted, usage) in [
+        (0, r#"{"latency_ms":12,"input_tokens":0}"#),
+        (1, r#"{"promptTokenCount":12}"#),
+        (1, r#"{"total":{"input_tokens":12}}"#),
+        (1, r#"{"tokens":{"input":12,"cost":0}}"#),
+        (0, r#"{"total":{"latency_ms":12}}"#),
+        (0, "null"),
+    ] {
+        let found = of(&[session(first, &summary(usage))]).total.unanswered;
+        assert_eq!(found, counted, "{usage}");
+    }
+}
+
 #[test]
 fn a_limit_of_cost_names_the_call_that_passes_it() {
     let session = session(&calls());

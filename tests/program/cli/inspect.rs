@@ -562,6 +562,19 @@ fn calls_without_a_reply_are_named_in_the_sums() {
     let json: serde_json::Value =
         serde_json::from_str(&answer(&["usage", &path, "--json"])).expect("JSON");
     assert_eq!(json["total"]["unanswered"], 1);
+    // A copy is not counted again.
+    let copy = scratch.path("copy.jsonl");
+    std::fs::copy(&path, &copy).expect("a copy");
+    for command in ["usage", "tokens"] {
+        let both = answer(&[command, &path, &copy]);
+        let mut last = both.lines().filter(|line| line.contains("without a reply"));
+        assert!(
+            last.next_back().is_some_and(|line| line.contains(left_out)),
+            "{both}"
+        );
+    }
+    let by_model = answer(&["usage", "--by", "model", &path]);
+    assert!(!by_model.contains("(unknown)  0"), "{by_model}");
     let none = answer(&["usage", AGENT]);
     assert!(!none.contains("without a reply"), "{none}");
 }
