@@ -175,6 +175,9 @@ pub(crate) struct LogSession {
     pub(crate) part: Option<String>,
     pub(crate) belongs: bool,
     pub(crate) session: Arc<Session>,
+    /// What is said of the log: a note on lines of it that could not be read, or nothing.
+    #[cfg_attr(not(feature = "view"), expect(dead_code, reason = "a server says it"))]
+    pub(crate) said: Arc<str>,
 }
 
 /// The sessions of a log, branches and subagents last; or the session that a file or a directory of documents is.
@@ -193,16 +196,17 @@ pub(crate) fn sessions_of(
     } else {
         in_folder(path, limits, followed)
     };
-    let logs = match contents? {
+    let (logs, said) = match contents? {
         FileContents::Session(session) => {
             return Ok(vec![LogSession {
                 part: None,
                 belongs: false,
                 session: Arc::new(session),
+                said: Arc::from(""),
             }]);
         }
         FileContents::Neither(failure) => return Err(failure),
-        FileContents::Log(logs, _) => logs,
+        FileContents::Log(logs, said) => (logs, Arc::from(said)),
     };
     let belongs = |log: &ImportedSession| {
         let name = log.name.as_deref().unwrap_or_default();
@@ -221,6 +225,7 @@ pub(crate) fn sessions_of(
             part: (at > 0 || !is_one).then(|| part.clone()),
             belongs,
             session: session_of(log)?,
+            said: Arc::clone(&said),
         })
     });
     sessions.collect()

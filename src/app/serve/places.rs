@@ -517,6 +517,17 @@ impl Places {
         Ok(Arc::clone(&session.ok_or_else(none)?.session))
     }
 
+    /// What is said of the log of a session that was just read: a line, or nothing. A log that is too large to keep is not
+    /// read again for it.
+    pub(super) fn said(&self, name: &str) -> Arc<str> {
+        let kept = match self.find_listed(name) {
+            Ok(Some(Named::InLog(file, _))) => self.kept.peek(&PathBuf::from(&file.path)),
+            _ => None,
+        };
+        let first = kept.as_ref().and_then(|log| log.sessions.first());
+        first.map_or_else(|| Arc::from(""), |one| Arc::clone(&one.said))
+    }
+
     /// The session, if it is another than it was.
     pub(super) fn grown(&self, name: &str, seen: &mut SeenSession) -> Result<Option<Arc<Session>>> {
         let session = match self.find(name)? {

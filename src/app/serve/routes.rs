@@ -6,6 +6,7 @@ use super::places::Places;
 use super::{events, openapi, write};
 use crate::app::calls::arguments::Arguments;
 use crate::app::calls::{CallAnswer, TABLE, reports};
+use crate::app::present::answer::with_notes_as_json;
 use crate::app::present::{Exit, Failure, Result};
 use axum::Router;
 use axum::extract::{Path, Request, State};
@@ -129,7 +130,17 @@ async fn answer(State(app): State<Arc<App>>, Path(name): Path<String>, request: 
         _ => false,
     };
     let run = *run;
-    let answer = app.work(move |app| run(&app.places, &arguments)).await?;
+    let work = move |app: &App| {
+        let mut answer = run(&app.places, &arguments)?;
+        if let Some(session) = arguments.text("session") {
+            answer.said.insert_str(0, &app.places.said(session));
+        }
+        if !arguments.asks_for_nodes() {
+            answer.said = with_notes_as_json(&answer.said);
+        }
+        Ok(answer)
+    };
+    let answer = app.work(work).await?;
     let text = if is_list {
         format!("[{}]", answer.result.replace('\n', ","))
     } else {
