@@ -1,7 +1,7 @@
 //! Conditions that a session has to meet, for continuous integration (INSPECT §4).
 
 use super::call::cycle_of;
-use super::condition::{Comparison, Condition, Measure, Sign};
+use super::condition::{Comparison, Condition, Measure, PlacedSelector, Sign};
 use super::part::Part;
 use super::prefix::{PrefixReport, PrefixStep};
 use super::prices::Money;
@@ -162,9 +162,10 @@ fn failures(
     options: &ReportOptions,
 ) -> Result<Vec<Failed>, Error> {
     let history = session.history();
+    let rows_of = |selector: &PlacedSelector| engine.rows(session, &selector.text);
     Ok(match condition {
         Condition::None(selector) => {
-            let rows = engine.rows(session, selector)?;
+            let rows = rows_of(selector)?;
             let since = |node: Node<'_>| {
                 let made = node.row().cycle();
                 made.filter(|cycle| *cycle < node.row().snapshot_cycle())
@@ -177,15 +178,15 @@ fn failures(
             found.collect()
         }
         Condition::Some(selector) => {
-            let rows = engine.rows(session, selector)?;
+            let rows = rows_of(selector)?;
             let none = || Failed::in_searched(&history, &rows, "nothing found");
             (rows.count() == 0).then(none).into_iter().collect()
         }
         Condition::Count(selector, comparison) => {
-            counted_rows(&history, &engine.rows(session, selector)?, *comparison)
+            counted_rows(&history, &rows_of(selector)?, *comparison)
         }
         Condition::Order(first, second) => {
-            let rows = [engine.rows(session, first)?, engine.rows(session, second)?];
+            let rows = [rows_of(first)?, rows_of(second)?];
             order(engine, &history, [first, second], &rows)?
         }
         Condition::Measure(
@@ -243,7 +244,7 @@ fn counted_rows(history: &History, rows: &Selection, comparison: Comparison) -> 
 fn order(
     engine: &Engine,
     history: &Arc<History>,
-    selectors: [&String; 2],
+    selectors: [&PlacedSelector; 2],
     rows: &[Selection; 2],
 ) -> Result<Vec<Failed>, Error> {
     let mut firsts = Vec::with_capacity(rows.len());

@@ -36,15 +36,46 @@ use std::ops::Range;
 #[non_exhaustive]
 pub enum Condition {
     /// The selector finds nothing.
-    None(String),
+    None(PlacedSelector),
     /// The selector finds something.
-    Some(String),
+    Some(PlacedSelector),
     /// How much the selector finds.
-    Count(String, Comparison),
+    Count(PlacedSelector, Comparison),
     /// The first selector finds something before the second does.
-    Order(String, String),
+    Order(PlacedSelector, PlacedSelector),
     /// A number of the session, or of each of its requests.
     Measure(Measure, Comparison),
+}
+
+/// A selector of a [`Condition`], which displays as its text. Equal texts are equal, wherever they are.
+///
+/// ```
+/// use pactql::inspect::Condition;
+/// let Condition::None(selector) = Condition::parse("none .cb")? else {
+///     unreachable!()
+/// };
+/// assert_eq!((&*selector.text, selector.start), (".cb", 5));
+/// # Ok::<(), pactql::Error>(())
+/// ```
+#[derive(Clone, Debug, Eq)]
+#[non_exhaustive]
+pub struct PlacedSelector {
+    /// Its text.
+    pub text: String,
+    /// Where it begins in the line, or in the file if that was read, in bytes.
+    pub start: usize,
+}
+
+impl PartialEq for PlacedSelector {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl fmt::Display for PlacedSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 names! {
@@ -191,7 +222,12 @@ impl Condition {
     /// # Errors
     /// It is not a condition; every error of a selector, with its place in the line.
     pub fn parse(line: &str) -> Result<Self, Error> {
-        let line = Line(line);
+        Self::parse_at(line, 0)
+    }
+
+    /// As [`Condition::parse`], of a line that begins at the byte `start` of its file.
+    fn parse_at(line: &str, start: usize) -> Result<Self, Error> {
+        let line = Line(line, start);
         let whole = line.trimmed(0..line.0.len());
         let text = &line.0[whole.clone()];
         let word = text.split(char::is_whitespace).next().unwrap_or_default();
@@ -243,7 +279,7 @@ impl Condition {
         for (number, whole) in (1..).zip(text.split_inclusive('\n')) {
             let line = whole.trim_end();
             if !line.trim_start().is_empty() && !line.trim_start().starts_with('#') {
-                match Self::parse(line) {
+                match Self::parse_at(line, start) {
                     Ok(condition) => conditions.push((number, condition)),
                     Err(error) => mistakes.extend(error.diagnostics().map(|it| moved(it, start))),
                 }
@@ -260,25 +296,32 @@ impl Condition {
         }
         Ok(conditions)
     }
+
+    #[cfg(feature = "cli")]
+    fn selectors(&self) -> [Option<&PlacedSelector>; 2] {
+        match self {
+            Self::None(only) | Self::Some(only) | Self::Count(only, _) => [Some(only), None],
+            Self::Order(first, second) => [Some(first), Some(second)],
+            Self::Measure(..) => [None, None],
+        }
+    }
+}
+
+/// An error of a condition's selector with its places in the text of the file.
+#[cfg(feature = "cli")]
+pub(crate) fn in_conditions(text: &str, conditions: &[(usize, Condition)], error: Error) -> Error {
+    let mut selectors = conditions
+        .iter()
+        .flat_map(|(_, condition)| condition.selectors().into_iter().flatten());
+    // Conditions are checked in order, so of equal selectors the first one has failed.
+    let Some(failed) = selectors.find(|selector| selector.text == error.text()) else {
+        return error;
+    };
+    let places = error.diagnostics().map(|it| moved(it, failed.start));
+    Error::from_diagnostics(text, places.collect()).unwrap_or(error)
 }
 
 /// A diagnostic with its places so much further on.
-/// An error of a condition's selector with its places in the text of the file.
-#[cfg(feature = "cli")]
-pub(crate) fn in_conditions(text: &str, error: Error) -> Error {
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let is_condition = !line.trim_start().starts_with('#');
-        let at = line.find(error.text()).filter(|_| is_condition);
-        if let Some(at) = at {
-            let places = error.diagnostics().map(|it| moved(it, start + at));
-            return Error::from_diagnostics(text, places.collect()).unwrap_or(error);
-        }
-        start += line.len();
-    }
-    error
-}
-
 fn moved(diagnostic: &Diagnostic, by: usize) -> Diagnostic {
     let mut moved = diagnostic.clone();
     for label in &mut moved.labels {
@@ -287,9 +330,9 @@ fn moved(diagnostic: &Diagnostic, by: usize) -> Diagnostic {
     moved
 }
 
-/// A line. Its parts are ranges of its bytes.
+/// A line, and where it begins in its file. Its parts are ranges of its bytes.
 #[derive(Clone, Copy)]
-struct Line<'a>(&'a str);
+struct Line<'a>(&'a str, usize);
 
 impl Line<'_> {
     fn trimmed(self, part: Range<usize>) -> Range<usize> {
@@ -307,7 +350,7 @@ impl Line<'_> {
     }
 
     /// Checks a selector of rows without parameters. What corrects it corrects the line.
-    fn selector(self, part: Range<usize>, word: &str) -> Result<String, Error> {
+    fn selector(self, part: Range<usize>, word: &str) -> Result<PlacedSelector, Error> {
         let part = self.trimmed(part);
         let text = &self.0[part.clone()];
         if text.is_empty() {
@@ -324,11 +367,14 @@ impl Line<'_> {
             });
             Error::from_diagnostics(self.0, diagnostics.collect()).unwrap_or(error)
         })?;
-        Ok(text.to_owned())
+        Ok(PlacedSelector {
+            text: text.to_owned(),
+            start: self.1 + part.start,
+        })
     }
 
     /// `SELECTOR <= 3`. The comparison is the last, because selectors have some, too.
-    fn count(self, part: Range<usize>) -> Result<(String, Comparison), Error> {
+    fn count(self, part: Range<usize>) -> Result<(PlacedSelector, Comparison), Error> {
         let text = &self.0[part.clone()];
         let last = text.rfind(is_sign);
         let sign = text[..last.map_or(0, |last| last + 1)].trim_end_matches(is_sign);
@@ -347,7 +393,7 @@ impl Line<'_> {
 
     /// `SELECTOR then SELECTOR`: cut at the first `then` that has a selector on both sides, because a text in a selector
     /// may have the word, too.
-    fn order(self, part: Range<usize>) -> Result<(String, String), Error> {
+    fn order(self, part: Range<usize>) -> Result<(PlacedSelector, PlacedSelector), Error> {
         let text = &self.0[part.clone()];
         let is_space = |letter: Option<char>| letter.is_none_or(char::is_whitespace);
         let words = text

@@ -604,7 +604,7 @@ impl RunCommand for AssertArgs {
             .each_report(None, &options, with, &mut |opened, report| {
                 let report: AssertReport = report.map_err(|failure| match failure {
                     Failure::Selector(error, session) => {
-                        let error = in_file(in_conditions(&text, *error));
+                        let error = in_file(in_conditions(&text, &options.conditions, *error));
                         Failure::Selector(Box::new(error), session)
                     }
                     other => other,

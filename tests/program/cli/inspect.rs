@@ -467,6 +467,12 @@ fn the_place_of_a_wrong_condition_is_in_its_file() {
     let far = scratch.write("far.txt", "cost <= 1\nnone @c99 .cb\n");
     let said = fails(&["assert", &far, &travel], 2, "no such snapshot");
     assert!(said.contains(&format!("{far}:2:6")), "{said}");
+    let quoted = scratch.write(
+        "quoted.txt",
+        "none .cb[content~'@c99 .cb']\nnone @c99 .cb\n",
+    );
+    let said = fails(&["assert", &quoted, &travel], 2, "no such snapshot");
+    assert!(said.contains(&format!("{quoted}:2:6")), "{said}");
     let ran = super::with_input(&["assert", "-", &travel], b"none .cb[\n");
     assert!(ran.err.contains("standard input:1:10"), "{}", ran.err);
 }
