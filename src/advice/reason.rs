@@ -122,6 +122,11 @@ pub enum EmptyReason {
         /// How many snapshots it has.
         snapshots: usize,
     },
+    /// These many nodes match, and what a report is about, the blocks that are sent, is not among them or below them.
+    NoBlock {
+        /// The distinct nodes.
+        rows: u64,
+    },
     /// Matches in the working state or in another snapshot.
     Elsewhere {
         /// What to write instead of the time: `@t-2`, or nothing for the working state.
@@ -261,6 +266,15 @@ impl fmt::Display for EmptyReason {
                     _ => write!(f, "none of {snapshots} snapshots changes any")?,
                 }
                 write!(f, "; `@mode=union` lists them")
+            }
+            Self::NoBlock { rows: 1 } => {
+                write!(f, "1 node matches, and it has no block that is sent")
+            }
+            Self::NoBlock { rows } => {
+                write!(
+                    f,
+                    "{rows} nodes match, and none of them has a block that is sent"
+                )
             }
             Self::Elsewhere {
                 time,

@@ -16,7 +16,7 @@ use crate::history::{
     Union, capped,
 };
 use crate::index::Snapshot;
-use crate::query::exec::Trace;
+use crate::query::exec::{RunInput, Trace, run};
 use crate::query::ir::{Address, QueryTime, RangeAnswer, RangeEnd};
 use crate::query::plan::Bound;
 use crate::support::diag::Error;
@@ -132,6 +132,25 @@ impl Prepared {
             return self.fetch(history, &Lookup::All);
         }
         Ok(())
+    }
+
+    /// The rows of the selector, whatever its time is, in a loaded snapshot of a history. Ascending.
+    ///
+    /// # Errors
+    /// Parameters without values; what the ages of nodes are found in cannot be loaded.
+    pub(crate) fn rows_of_snapshot(
+        &self,
+        history: &History,
+        snapshot: &Arc<Snapshot>,
+    ) -> Result<Vec<u32>, Error> {
+        let bound = self.ready()?;
+        if history.is_lazy() {
+            self.fetch_ages(bound, history, [snapshot])?;
+        }
+        let found = run(bound, RunInput::new(snapshot, history), &mut Trace::off());
+        let mut rows: Vec<u32> = found.iter().collect();
+        rows.sort_unstable();
+        Ok(rows)
     }
 
     #[cold]

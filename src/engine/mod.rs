@@ -12,6 +12,8 @@
 mod answer;
 mod cache;
 mod context;
+#[cfg(feature = "cli")]
+mod empty;
 mod explain;
 mod facade;
 mod fit;
@@ -19,6 +21,7 @@ mod lazy;
 mod log;
 mod node;
 mod nodes;
+mod nothing;
 mod pipeline;
 mod place;
 mod prepared;
@@ -40,6 +43,8 @@ pub(crate) use context::{Beside, CommitKeeper, index_at};
 pub use context::{
     Context, ContextBuilder, ContextState, IntoNode, Message, Request, Stream, attempted, sent,
 };
+#[cfg(feature = "cli")]
+pub(crate) use empty::EmptyAnswer;
 pub use explain::{
     Analysis, Desugared, Explain, ExplainOptions, NotChosen, Pass, PlanLine, Runs, StepWork,
     StrategyLine,
@@ -49,6 +54,8 @@ pub use fit::Fit;
 pub use log::{Log, LogEntry};
 pub use node::{Headers, Node};
 pub use nodes::{Ids, Nodes};
+#[cfg(feature = "cli")]
+pub(crate) use nothing::NothingFound;
 pub use place::{Parent, Spot, Targets};
 pub use prepared::Prepared;
 #[cfg(feature = "store")]

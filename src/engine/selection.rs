@@ -11,9 +11,10 @@ use smallvec::SmallVec;
 
 use super::node::Node;
 use super::nodes::{Ids, Nodes};
+use super::nothing::NothingFound;
 use super::pipeline::{Op, Pipeline};
 use super::statement::BoundSelector;
-use crate::advice::{EmptyReason, Nothing};
+use crate::advice::EmptyReason;
 use crate::history::{LoadFailure, Moment, Position, Union, run_union};
 use crate::index::{Bits, Snapshot, mask};
 use crate::query::exec::{
@@ -187,22 +188,16 @@ impl Recipe {
     }
 
     /// What was read, for saying why it has no rows.
-    fn nothing(&self) -> Nothing<'_> {
-        let history = &*self.history;
+    fn nothing(&self) -> NothingFound {
+        let history = self.history.clone().into_history();
         let (only, many) = match &self.target {
             RowSource::One(position) => (Some(*position), None),
-            RowSource::Union(union) => (None, Some(union.snapshots(history).rev())),
+            RowSource::Union(union) => (None, Some(union.snapshots(&history).rev())),
         };
         let one = only.and_then(|position| history.get(position));
         let read = one.into_iter().chain(many.into_iter().flatten());
-        Nothing {
-            query: &self.bound.statement.query,
-            bound: &self.bound,
-            edition: self.bound.statement.edition,
-            history,
-            read: read.map(|snapshot| &**snapshot).collect(),
-            only,
-        }
+        let read = read.cloned().collect();
+        NothingFound::new(&self.bound, history, read, only)
     }
 
     /// Whether there are rows before the operations.
@@ -446,15 +441,14 @@ impl Selection {
         recipe.nothing().reasons()
     }
 
-    /// What no node has of several sessions, where one selector found nothing in any of them; empty if each has what
-    /// it names. Linear in the nodes read.
+    /// The selector and what it read, if it found nothing.
     #[cfg(feature = "cli")]
-    pub(crate) fn unknown_in_all(all: &[Self]) -> Vec<EmptyReason> {
-        let whole = |one: &Self| one.in_whole().unwrap_or_else(|| Ok(one.clone())).ok();
-        let whole: Vec<Self> = all.iter().filter_map(whole).collect();
-        let recipes: Vec<Cow<'_, Recipe>> = whole.iter().filter_map(Self::recipe).collect();
-        let nothing: Vec<Nothing<'_>> = recipes.iter().map(|recipe| recipe.nothing()).collect();
-        Nothing::unknown_in_all(&nothing)
+    pub(crate) fn nothing(&self) -> Option<NothingFound> {
+        if self.count() > 0 {
+            return None;
+        }
+        let whole = self.in_whole().unwrap_or_else(|| Ok(self.clone())).ok()?;
+        Some(whole.recipe()?.nothing())
     }
 
     /// Whether its history shows a part of the snapshot.

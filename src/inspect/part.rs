@@ -1,6 +1,8 @@
 //! Which snapshots of a session a report is about, and which of their blocks.
 
-use crate::engine::{Engine, Selection};
+#[cfg(feature = "cli")]
+use crate::engine::EmptyAnswer;
+use crate::engine::Engine;
 #[cfg(feature = "cli")]
 use crate::history::Session;
 use crate::history::{At, History};
@@ -26,6 +28,10 @@ pub struct Part {
     all: bool,
     /// Whether text lists snapshots instead of describing one.
     pub(super) is_range: bool,
+    /// Whether committed snapshots are read where no time is given.
+    pub(super) is_committed: bool,
+    /// Whether it is about nodes, not only about the blocks among them and below them.
+    pub(super) is_of_nodes: bool,
     pub(crate) selector: Option<String>,
 }
 
@@ -73,9 +79,20 @@ impl Part {
     /// The same, of all committed snapshots if there is no time.
     #[must_use]
     pub(super) fn or_history(&self) -> Self {
-        match self.time {
-            None => self.clone().at("@history"),
-            Some(_) => self.clone(),
+        let time = self.time.as_deref().unwrap_or("@history");
+        Self {
+            is_committed: true,
+            ..self.clone().at(time)
+        }
+    }
+
+    /// The nodes of all committed snapshots that the selector matches, whatever their class.
+    #[cfg(feature = "cli")]
+    pub(crate) fn logged(self) -> Self {
+        Self {
+            is_committed: true,
+            is_of_nodes: true,
+            ..self.at("@history")
         }
     }
 
@@ -127,76 +144,66 @@ impl Part {
         let snapshots = snapshots.into_iter().inspect(|_| ensure());
         snapshots.map(move |(at, snapshot)| {
             Ok(ChosenSnapshot {
-                rows: self.rows(engine, history, at, &snapshot)?,
+                rows: self.rows(engine, history, &snapshot)?,
                 at,
                 snapshot,
             })
         })
     }
 
-    /// What the selector finds in the newest of the snapshots, if it finds nothing in any of them. `None` also without a
-    /// selector.
+    /// Where the selector finds nothing, or no block, in any of the snapshots; `None` also without a selector.
     #[cfg(feature = "cli")]
     pub(crate) fn nothing(
         &self,
         engine: &Engine,
         session: &Session,
-    ) -> Result<Option<Selection>, Error> {
-        let (history, mut newest) = (session.history(), None);
-        if self.selector.is_none() {
-            return Ok(None);
-        }
-        for (at, _) in self.snapshots(engine, &history)?.into_iter().rev() {
-            match self.found(engine, &history, at)? {
-                Some(found) if found.count() == 0 => newest.get_or_insert(found),
-                _ => return Ok(None),
-            };
-        }
-        Ok(newest)
-    }
-
-    /// What the selector finds in a snapshot; `None` without one.
-    fn found(
-        &self,
-        engine: &Engine,
-        history: &Arc<History>,
-        at: At,
-    ) -> Result<Option<Selection>, Error> {
+    ) -> Result<Option<EmptyAnswer>, Error> {
         let Some(selector) = &self.selector else {
             return Ok(None);
         };
-        // The selector alone is compiled first, so that a mistake is shown in it.
+        let history = session.history();
         let prepared = engine.prepare_timeless(selector)?;
-        let text = match at {
-            At::Working => prepared.text().to_owned(),
-            at => format!("{at} {}", prepared.text()),
-        };
-        engine.prepare(&text)?.rows_in(history).map(Some)
+        let snapshots = self.snapshots(engine, &history)?;
+        let read = snapshots.iter().map(|(_, read)| Arc::clone(read));
+        let read: Vec<Arc<Snapshot>> = read.collect();
+        if let Some(found) = prepared.nothing_in(&history, &read)? {
+            return Ok(Some(EmptyAnswer::Nothing {
+                found,
+                reads_working: !self.is_committed,
+            }));
+        }
+        if self.is_of_nodes {
+            return Ok(None);
+        }
+        let mut ids = std::collections::BTreeSet::new();
+        // The newest snapshot has mostly one, and then no other is read.
+        let newest_first: Vec<(At, Arc<Snapshot>)> = snapshots.into_iter().rev().collect();
+        for chosen in self.with_rows(engine, &history, newest_first) {
+            let chosen = chosen?;
+            if chosen.blocks().next().is_some() {
+                return Ok(None);
+            }
+            for row in prepared.rows_of_snapshot(&history, &chosen.snapshot)? {
+                ids.insert(chosen.snapshot.node(row).id().to_owned());
+            }
+        }
+        Ok(Some(EmptyAnswer::NoBlock(ids.len() as u64)))
     }
 
+    /// The rows that the selector finds, each with those below it; `None` without one.
     fn rows(
         &self,
         engine: &Engine,
-        history: &Arc<History>,
-        at: At,
-        snapshot: &Snapshot,
+        history: &History,
+        snapshot: &Arc<Snapshot>,
     ) -> Result<Option<Vec<Range<u32>>>, Error> {
-        let Some(found) = self.found(engine, history, at)? else {
+        let Some(selector) = &self.selector else {
             return Ok(None);
         };
+        let found = engine.prepare_timeless(selector)?;
+        let found = found.rows_of_snapshot(history, snapshot)?;
         let mut rows: Vec<Range<u32>> = Vec::new();
-        let nodes = found.nodes().filter_map(|node| {
-            let node = node.row();
-            if std::ptr::eq(node.snapshot(), snapshot) {
-                Some(node)
-            } else {
-                snapshot.find(node.id())
-            }
-        });
-        let mut each: Vec<Range<u32>> = nodes
-            .map(|node| node.row()..snapshot.end(node.row()))
-            .collect();
-        each.sort_unstable_by_key(|rows| rows.start);
+        let each = found.iter().map(|row| *row..snapshot.end(*row));
         for range in each {
             match rows.last_mut() {
                 Some(last) if range.start < last.end => last.end = last.end.max(range.end),

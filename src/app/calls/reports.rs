@@ -5,7 +5,7 @@ use super::{CallAnswer, SessionSource};
 use crate::app::present::answer::{FittedAnswer, RunPair, TokenBudget, node_json};
 use crate::app::present::{Failure, Result, answer, sessions};
 use crate::budget::Query;
-use crate::engine::{Engine, ExplainOptions, Node};
+use crate::engine::{EmptyAnswer, Engine, ExplainOptions, Node};
 use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
 use crate::inspect::{
     By, Call, GrepReport, Part, PrefixReport, PrefixStep, Report, ReportOptions, Run, Search,
@@ -144,10 +144,10 @@ pub(crate) fn diff(source: &impl SessionSource, arguments: &Arguments) -> Result
     };
     let diff = engine.diff(&session, a, b, selector, &options)?;
     let is_reconstructed = Call::from_snapshot(&diff.newer.0).reconstructed;
-    let why = answer::why_neither(engine, &session, [a, b], selector);
+    let nothing = EmptyAnswer::of_diff(engine, &session, selector, &diff);
     Ok(CallAnswer {
         result: answer::json(&diff)?,
-        said: answer::report_notes(is_reconstructed, &why),
+        said: answer::report_notes(is_reconstructed, nothing.as_ref()),
     })
 }
 
@@ -245,8 +245,8 @@ fn report<R: Report>(
     let engine = Engine::new();
     let report = R::new(&engine, &session, &options)?;
     let nothing = R::part(&options).nothing(&engine, &session);
-    let why = nothing.ok().flatten().map(|nothing| nothing.why_empty());
-    let said = answer::report_notes(report.is_reconstructed(), &why.unwrap_or_default());
+    let nothing = nothing.ok().flatten();
+    let said = answer::report_notes(report.is_reconstructed(), nothing.as_ref());
     let result = print(report)?;
     Ok(CallAnswer { result, said })
 }

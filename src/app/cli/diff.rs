@@ -7,10 +7,10 @@ use super::sessions;
 use super::typed::ends;
 use super::words::{address, not_one_argument, retyped, whole};
 use super::words::{is_file, is_selector, quoted};
-use crate::app::present::answer::{RunPair, json, note_empty, why_neither};
+use crate::app::present::answer::{RunPair, json, note_empty};
 use crate::app::present::sessions::place;
 use crate::app::present::{Exit, Failure, Result, counted};
-use crate::engine::{Engine, Node};
+use crate::engine::{EmptyAnswer, Engine, Node};
 use crate::history::{
     Blame as Life, BlameKind, CameBy, ContentDiff, ContentMode, ContentOptions, DiffOptions,
     Session, SnapshotDiff, WentBy, blame,
@@ -140,8 +140,11 @@ impl DiffArgs {
         let session = sessions::open(session, with.limits)?;
         let diff = engine.diff(&session, a, b, selector.map(String::as_str), &options)?;
         sessions::note_reconstructed(Call::from_snapshot(&diff.newer.0).reconstructed);
-        let why = why_neither(&engine, &session, [a, b], selector.map(String::as_str));
-        say(&note_empty(&why, None, json));
+        let selector = selector.map(String::as_str);
+        if let Some(nothing) = EmptyAnswer::of_diff(&engine, &session, selector, &diff) {
+            let (why, warnings) = (nothing.reasons(), nothing.warnings());
+            say(&note_empty(&why, warnings, None, json));
+        }
         let parameters = parameters(&diff.older.0, &diff.newer.0);
         let found = SnapshotChanges { diff, parameters };
         with.print(&found, || text(&found, with.paint()))

@@ -13,7 +13,7 @@ use super::sessions::{
 use super::words::retyped;
 use super::words::{exists, is_file, split_operands};
 use crate::app::present::{Exit, Failure, Result, answer, counted, printable};
-use crate::engine::{Engine, Log, LogEntry, Selection};
+use crate::engine::{EmptyAnswer, Engine, Log, LogEntry};
 use crate::history::Session;
 use crate::inspect::{
     AssertReport, By, Condition, DuplicateReport, GrepReport, Part, PrefixReport, Report,
@@ -343,7 +343,7 @@ impl Report for LogReport {
     }
 
     fn part(options: &ReportOptions) -> Part {
-        options.part.clone().at("@history")
+        options.part.clone().logged()
     }
 
     fn text(&self, _: &ReportOptions, paint: Paint) -> String {
@@ -551,7 +551,7 @@ impl RunCommand for TopArgs {
             Some(added.map(|()| opened.nothing(&engine, &part)))
         };
         let mut empty = EmptyAnswers::default();
-        let visit = &mut |opened: &Opened, added: Option<Result<Option<Selection>>>| {
+        let visit = &mut |opened: &Opened, added: Option<Result<Option<EmptyAnswer>>>| {
             let fitting = || Top::fitting(&engine, &opened.session, &part);
             tokenizer.get_or_init(fitting);
             empty.add(opened, added.or_else(|| add(opened)).transpose()?.flatten());

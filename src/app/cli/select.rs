@@ -6,10 +6,10 @@ use super::options::{EditionArgs, PrintAs, RangeArgs, error_colors};
 use super::sessions::{MOST_ASKED, Opened};
 use super::words::split_operands;
 use super::{input, output, sessions};
-use crate::app::present::answer::FittedAnswer;
+use crate::app::present::answer::{FittedAnswer, Unfitting, note_empty};
 use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, Result};
-use crate::engine::{Answer, Prepared, Selection, Watch};
+use crate::engine::{Answer, NothingFound, Prepared, Watch};
 use crate::history::{History, Session};
 use crate::store::{SessionAnswer, SessionIds, SqlRow, Store, StoreSelection};
 use crate::support::diag::Error;
@@ -232,6 +232,7 @@ impl SelectArgs {
             said: Vec::new(),
             empty: None,
             nothing: Vec::new(),
+            unfitting: Unfitting::default(),
             found: 0,
             listed: Vec::new(),
             seen: HashSet::new(),
@@ -414,7 +415,9 @@ struct Answers<'a> {
     /// The remarks on the first answer without rows of several; they are made if all are.
     empty: Option<String>,
     /// Such answers of the only selector, or in a store of the first one.
-    nothing: Vec<Selection>,
+    nothing: Vec<NothingFound>,
+    /// Blocks of such answers that do not fit into the budget.
+    unfitting: Unfitting,
     found: usize,
     /// The sessions in which something was found, for JSON.
     listed: Vec<String>,
@@ -606,7 +609,7 @@ impl Answers<'_> {
         if let Answer::Rows(rows) = answer
             && self.nothing.len() < MOST_ASKED
         {
-            self.nothing.push(rows.clone());
+            self.nothing.extend(rows.nothing());
         }
     }
 
@@ -634,6 +637,14 @@ impl Answers<'_> {
         let found = FittedAnswer::new(answer, how.budget.as_ref())?;
         let count = found.count();
         self.found += count;
+        if count > 0 {
+            // Why others are empty is not said, and each keeps its snapshots in memory.
+            self.nothing = Vec::new();
+        }
+        if let Some(unfitting) = found.unfitting() {
+            self.unfitting.tokens = unfitting.tokens;
+            self.unfitting.blocks += unfitting.blocks;
+        }
         if count > 0 && select.list {
             self.add_name(name);
         }
@@ -641,7 +652,7 @@ impl Answers<'_> {
         if !select.list && !left_out {
             append(&found, prepared, labels, how, &mut self.out)?;
         }
-        if count == 0 && self.several && labels.selector.is_none() {
+        if self.found == 0 && self.several && labels.selector.is_none() {
             self.keep(answer);
         }
         if count == 0 && self.empty.is_some() {
@@ -660,15 +671,19 @@ impl Answers<'_> {
 
     fn finish(self) -> Result<Exit> {
         if self.found == 0 {
-            let why = sessions::note_unknown(&self.nothing, self.sessions, &self.how.with);
-            match &*why {
-                "" => say(self.empty.as_deref().unwrap_or_default()),
-                why => say(why),
+            let unknown = sessions::unknown_in_all(self.nothing.iter(), self.sessions);
+            match &unknown[..] {
+                [] => say(self.empty.as_deref().unwrap_or_default()),
+                why => say(&note_empty(why, &[], None, self.how.with.is_json())),
             }
             // Of none it was said that there are none.
             if self.several && self.sessions > 0 {
-                let sessions = output::counted(self.sessions as u64, "session");
-                say(&format!("note: nothing was found in {sessions}\n"));
+                let nothing = || {
+                    let sessions = output::counted(self.sessions as u64, "session");
+                    format!("nothing was found in {sessions}")
+                };
+                let unfitting = self.unfitting.message(Some(self.sessions));
+                say(&format!("note: {}\n", unfitting.unwrap_or_else(nothing)));
             }
         }
         if self.select.list && self.how.with.is_json() {

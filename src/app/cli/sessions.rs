@@ -7,6 +7,7 @@ use super::input;
 use super::progress::Progress;
 use super::typed::{self, take_time};
 use super::words::{address, retyped};
+use crate::advice::EmptyReason;
 use crate::app::present::answer::{RECONSTRUCTED, note_empty};
 use crate::app::present::folders::{LogSource, files_of, logs_of_machine, newest_logs};
 use crate::app::present::followed::FollowedLogs;
@@ -14,7 +15,7 @@ use crate::app::present::known::KnownLogs;
 use crate::app::present::sessions::FileContents;
 use crate::app::present::stores::{self, Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, Result, counted, printable, sessions as opened};
-use crate::engine::{Context, ContextBuilder, Engine, Selection};
+use crate::engine::{Context, ContextBuilder, EmptyAnswer, Engine, NothingFound};
 use crate::history::Session;
 use crate::index::Snapshot;
 use crate::inspect::{Part, Prices, Report, ReportOptions};
@@ -760,8 +761,8 @@ impl Opened {
         R::new(engine, &self.session, options).map_err(|error| self.failure(error))
     }
 
-    /// What the selector of a part finds where it finds nothing.
-    pub(super) fn nothing(&self, engine: &Engine, part: &Part) -> Option<Selection> {
+    /// Why a part has nothing, if its selector finds nothing.
+    pub(super) fn nothing(&self, engine: &Engine, part: &Part) -> Option<EmptyAnswer> {
         part.nothing(engine, &self.session).ok().flatten()
     }
 
@@ -773,56 +774,60 @@ impl Opened {
 /// The most sessions of which it is said together why nothing was found.
 pub(super) const MOST_ASKED: usize = 64;
 
-/// What no node has of several sessions, in all of which one selector found nothing: a note, or nothing.
-pub(super) fn note_unknown(empty: &[Selection], sessions: usize, with: &Invocation) -> String {
-    let unknown = if sessions > 1 && empty.len() == sessions {
-        Selection::unknown_in_all(empty)
+/// What no node has of several sessions, where one selector found nothing in any of them; nothing if these are not all
+/// the sessions that were read.
+pub(super) fn unknown_in_all<'a>(
+    empty: impl ExactSizeIterator<Item = &'a NothingFound>,
+    sessions: usize,
+) -> Vec<EmptyReason> {
+    if sessions > 1 && empty.len() == sessions {
+        NothingFound::unknown_in_all(empty)
     } else {
         Vec::new()
-    };
-    note_empty(&unknown, None, with.is_json())
+    }
 }
 
 /// The sessions in which the selector of a part finds nothing: if that is all of them, a note says why.
 #[derive(Default)]
 pub(super) struct EmptyAnswers {
     sessions: usize,
-    empty: usize,
+    /// Whether a session has something. Then the others are not kept, as each keeps its snapshots in memory.
+    has_any: bool,
     /// Of the first one.
     label: Option<String>,
     /// Of those that are read together.
-    asked: Vec<Selection>,
+    asked: Vec<EmptyAnswer>,
 }
 
 impl EmptyAnswers {
-    pub(super) fn add(&mut self, opened: &Opened, nothing: Option<Selection>) {
+    pub(super) fn add(&mut self, opened: &Opened, nothing: Option<EmptyAnswer>) {
         self.sessions += 1;
-        let Some(nothing) = nothing else {
-            return;
-        };
-        if self.empty == 0 {
-            self.label = opened.label().map(str::to_owned);
-        }
-        self.empty += 1;
-        if self.asked.len() < MOST_ASKED {
-            self.asked.push(nothing);
+        match nothing {
+            None => {
+                self.has_any = true;
+                self.asked = Vec::new();
+            }
+            Some(nothing) if !self.has_any && self.asked.len() < MOST_ASKED => {
+                if self.asked.is_empty() {
+                    self.label = opened.label().map(str::to_owned);
+                }
+                self.asked.push(nothing);
+            }
+            Some(_) => {}
         }
     }
 
     pub(super) fn say(self, with: &Invocation) {
-        let Some(first) = self.asked.first().filter(|_| self.empty == self.sessions) else {
+        let Some(first) = self.asked.first() else {
             return;
         };
-        let mut why = note_unknown(&self.asked, self.sessions, with);
+        let nothing: Vec<&NothingFound> =
+            self.asked.iter().filter_map(EmptyAnswer::nothing).collect();
+        let (mut why, mut of) = (unknown_in_all(nothing.into_iter(), self.sessions), None);
         if why.is_empty() {
-            let label = self.label.as_deref();
-            why = note_empty(&first.why_empty(), label, with.is_json());
+            (why, of) = (first.reasons(), self.label.as_deref());
         }
-        say(&why);
-        // A selector that matches nothing by its form has no other reason.
-        let warnings = first.warnings().iter();
-        let warnings = warnings.map(|warning| format!("warning: {}\n", warning.message));
-        say(&warnings.collect::<String>());
+        say(&note_empty(&why, first.warnings(), of, with.is_json()));
     }
 }
 
@@ -849,8 +854,9 @@ impl SessionsArgs {
             let report = opened.report::<R>(&engine, options)?;
             Ok((report, opened.nothing(&engine, &R::part(options))))
         };
-        let mut empty = EmptyAnswers::default();
+        let (mut empty, mut asked) = (EmptyAnswers::default(), 0);
         let count = self.each_read(&names, to_open, with, &read, &mut |opened, read| {
+            asked += 1;
             let report = read.map(|(report, nothing)| {
                 note_reconstructed(report.is_reconstructed());
                 empty.add(opened, nothing);
@@ -858,7 +864,10 @@ impl SessionsArgs {
             });
             visit(opened, report)
         })?;
-        empty.say(with);
+        // Of sessions that an index left out it is not known what they have.
+        if asked == count {
+            empty.say(with);
+        }
         Ok(count)
     }
 

@@ -152,6 +152,7 @@ impl WriteArgs {
         if let Ok(selection) = writing.context().select(selector) {
             say(&answer::note_empty(
                 &selection.why_empty(),
+                selection.warnings(),
                 None,
                 with.is_json(),
             ));

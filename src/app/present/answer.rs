@@ -3,10 +3,12 @@
 use super::failure::{Failure, Result};
 use crate::advice::EmptyReason;
 use crate::budget::Query;
-use crate::engine::{Answer, Engine, Fit, Node, Prepared};
-use crate::history::{At, Session};
+#[cfg(any(feature = "mcp", feature = "view"))]
+use crate::engine::EmptyAnswer;
+use crate::engine::{Answer, Fit, Node, Prepared};
+use crate::history::Session;
 use crate::index::Snapshot;
-use crate::inspect::{Divergence, Part};
+use crate::inspect::Divergence;
 pub(crate) use crate::json::quoted;
 use crate::logs::write_members;
 use crate::support::cancel::check;
@@ -67,6 +69,26 @@ pub(crate) struct TokenBudget {
     pub(crate) tokens: u64,
 }
 
+/// Blocks that were found and do not fit into a budget.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unfitting {
+    pub(crate) blocks: usize,
+    pub(crate) tokens: u64,
+}
+
+impl Unfitting {
+    /// Says so; `of` is how many sessions they are in, if it can be more than one. `None` if there is no such block.
+    pub(crate) fn message(self, of: Option<usize>) -> Option<String> {
+        let blocks = counted(self.blocks as u64, "block");
+        let tokens = counted(self.tokens, "token");
+        let place = of.map_or_else(String::new, |sessions| {
+            format!(" in {}", counted(sessions as u64, "session"))
+        });
+        let message = format!("none of {blocks} found{place} fits into {tokens}");
+        (self.blocks > 0).then_some(message)
+    }
+}
+
 /// The answer to a selector, and the blocks of it that fit if there is a budget.
 #[derive(Debug)]
 pub(crate) struct FittedAnswer<'a> {
@@ -109,6 +131,20 @@ impl<'a> FittedAnswer<'a> {
         }
     }
 
+    /// The blocks that were found, if there is a budget and none fits; `None` without a budget.
+    pub(crate) fn unfitting(&self) -> Option<Unfitting> {
+        let summary = &self.fit.as_ref()?.resolution.selection;
+        let none = summary.documents_selected == 0;
+        Some(Unfitting {
+            blocks: if none {
+                summary.documents_considered
+            } else {
+                0
+            },
+            tokens: summary.budget,
+        })
+    }
+
     /// The nodes in the order of the result; `None` for a range.
     pub(crate) fn nodes(&self) -> Option<Box<dyn Iterator<Item = Node<'_>> + '_>> {
         match (&self.fit, self.answer) {
@@ -136,13 +172,10 @@ impl<'a> FittedAnswer<'a> {
             let _ = writeln!(lines, "note: {message}");
             notes.push(json!({"message": message}));
         }
-        let summary = self.fit.as_ref().map(|fit| &fit.resolution.selection);
-        if let Some(summary) = summary
-            .filter(|summary| summary.documents_selected == 0 && summary.documents_considered > 0)
+        // Of several sessions it is said once, of all of them.
+        if of.is_none()
+            && let Some(message) = self.unfitting().and_then(|found| found.message(None))
         {
-            let blocks = counted(summary.documents_considered as u64, "block");
-            let tokens = summary.budget;
-            let message = format!("none of {blocks} found fits into {tokens} tokens");
             let _ = writeln!(lines, "note: {message}");
             notes.push(json!({"message": message}));
         }
@@ -225,14 +258,25 @@ fn empty_notes(why: &[EmptyReason], of: Option<&str>) -> String {
     why.iter().map(note).collect()
 }
 
-/// Why an answer is empty: a line each, or one line of JSON.
-pub(crate) fn note_empty(why: &[EmptyReason], of: Option<&str>, as_json: bool) -> String {
+/// Why an answer is empty, a line each, or one line of JSON: the reasons, and the warnings of the selector, as one that
+/// matches nothing by its form has no reason.
+pub(crate) fn note_empty(
+    why: &[EmptyReason],
+    warnings: &[Warning],
+    of: Option<&str>,
+    as_json: bool,
+) -> String {
     if as_json {
-        let notes: Vec<Value> = why.iter().map(|why| reason_json(why, of)).collect();
-        notes_json(&notes)
-    } else {
-        empty_notes(why, of)
+        return notes_json(&empty_json(why, warnings, of));
     }
+    let warnings = warnings.iter();
+    let warnings = warnings.map(|warning| format!("warning: {}\n", printable(&warning.message)));
+    empty_notes(why, of) + &warnings.collect::<String>()
+}
+
+fn empty_json(why: &[EmptyReason], warnings: &[Warning], of: Option<&str>) -> Vec<Value> {
+    let why = why.iter().map(|why| reason_json(why, of));
+    why.chain(warnings.iter().map(warning_json)).collect()
 }
 
 /// That what is shown was worked out from a transcript (INSPECT §1).
@@ -241,31 +285,15 @@ pub(crate) const RECONSTRUCTED: &str =
 
 /// What is said beside a report, as one line of JSON: whether it is reconstructed, and why its selector finds nothing.
 #[cfg(any(feature = "mcp", feature = "view"))]
-pub(crate) fn report_notes(is_reconstructed: bool, why: &[EmptyReason]) -> String {
-    let reconstructed = is_reconstructed.then(|| json!({ "message": RECONSTRUCTED }));
-    let why = why.iter().map(|why| reason_json(why, None));
-    notes_json(&reconstructed.into_iter().chain(why).collect::<Vec<_>>())
-}
-
-/// Why a selector finds nothing in two snapshots; empty if it finds something in one.
-pub(crate) fn why_neither(
-    engine: &Engine,
-    session: &Session,
-    places: [At; 2],
-    selector: Option<&str>,
-) -> Vec<EmptyReason> {
-    let nothing = places.map(|at| {
-        let time = match at {
-            At::Working => String::new(),
-            at => at.to_string(),
-        };
-        let part = Part::default().at(time).only(selector?);
-        part.nothing(engine, session).ok().flatten()
-    });
-    match nothing {
-        [Some(_), Some(newer)] => newer.why_empty(),
-        _ => Vec::new(),
+pub(crate) fn report_notes(is_reconstructed: bool, nothing: Option<&EmptyAnswer>) -> String {
+    let mut notes = Vec::new();
+    if is_reconstructed {
+        notes.push(json!({ "message": RECONSTRUCTED }));
     }
+    if let Some(nothing) = nothing {
+        notes.extend(empty_json(&nothing.reasons(), nothing.warnings(), None));
+    }
+    notes_json(&notes)
 }
 
 /// The label of a node's snapshot: `@c12`, or `working`.

@@ -535,6 +535,160 @@ fn what_finds_nothing_says_so() {
     assert_eq!(json["notes"][0]["reason"], "unknown_attribute");
 }
 
+/// A session whose snapshots, oldest first, and then its working state, if any, have one block each with these members.
+fn blocks(scratch: &Scratch, name: &str, committed: &[&str], working: Option<&str>) -> String {
+    let document = |cycle: usize, id: &str, members: &str, mark: &str| {
+        format!(
+            r#"{{"cycle":{cycle},{mark}"root":{{"id":"r","children":[{{"id":"q","nodeType":"^seq","children":[
+            {{"id":"t{id}","nodeType":"mt","children":[{{"id":"b{id}","nodeType":"cb",{members}}}]}}]}}]}}}}"#
+        )
+        .replace('\n', "")
+            + "\n"
+    };
+    let lines = (1..).zip(committed);
+    let lines = lines.map(|(cycle, members)| document(cycle, &cycle.to_string(), members, ""));
+    let working =
+        working.map(|members| document(committed.len(), "w", members, r#""working":true,"#));
+    scratch.write(name, lines.chain(working).collect::<String>())
+}
+
+/// Why nothing is found is true of all that was read: each snapshot, and not more.
+#[test]
+fn why_nothing_is_found_is_said_of_all_that_was_read() {
+    let scratch = Scratch::new("inspect-nothing-in-several");
+    let members = [
+        r#""role":"user","content":"first""#,
+        r#""role":"tool","content":"second""#,
+    ];
+    let path = blocks(&scratch, "s.jsonl", &members, None);
+    let selector = "[role=user][kind=result]";
+    for arguments in [
+        &["steps", &path, "--where", selector][..],
+        &["steps", &path, "--changes", "--where", selector],
+        &["prefix", &path, "--where", selector],
+        &["show", &path, "--over", "@history", "--where", selector],
+        &["tokens", &path, "--over", "@history", "--where", selector],
+        &["diff", &path, "@c1", "@c2", selector],
+    ] {
+        let said = pactql(arguments).err;
+        assert!(
+            said.contains("no node has the kind `result`"),
+            "{arguments:?}: {said}"
+        );
+        assert!(!said.contains("the role"), "{arguments:?}: {said}");
+    }
+    let said = pactql(&["show", &path, "--where", selector]).err;
+    assert!(said.contains("no node has the role `user`"), "{said}");
+    // What matches nothing by its form.
+    for arguments in [
+        &["diff", &path, "@c1", "@c2", "[role=a][role=b]"][..],
+        &["steps", &path, "--where", "[role=a][role=b]"],
+    ] {
+        let said = pactql(arguments).err;
+        assert_eq!(
+            said.matches("warning: ").count(),
+            1,
+            "{arguments:?}: {said}"
+        );
+        let json = pactql(&[arguments, &["--json"]].concat()).err;
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let message = json["notes"][0]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("matches nothing"), "{json}");
+    }
+}
+
+/// Where no time was given, none can be left out.
+#[test]
+fn the_working_state_is_advised_only_where_it_is_read() {
+    let scratch = Scratch::new("inspect-nothing-working");
+    let (user, tool) = (r#""role":"user""#, r#""role":"tool""#);
+    let path = blocks(&scratch, "s.jsonl", &[tool], Some(user));
+    let matches = "1 node matches in the working state";
+    for arguments in [
+        &["steps", &path, "--where", "[role=user]"][..],
+        &["steps", &path, "--changes", "--where", "[role=user]"],
+        &["prefix", &path, "--where", "[role=user]"],
+        &["tokens", &path, "--without", "[role=user]"],
+        &["diff", &path, "@c1", "@c1", "[role=user]"],
+    ] {
+        let said = pactql(arguments).err;
+        assert!(
+            said.contains(&format!("{matches}\n")),
+            "{arguments:?}: {said}"
+        );
+    }
+    let said = pactql(&["show", &path, "--at", "@c1", "--where", "[role=user]"]).err;
+    assert!(
+        said.contains(&format!("{matches}: leave out the time")),
+        "{said}"
+    );
+    let difference = ["diff", &path, "@c1", "working", ".cb[role='user']"];
+    for edition in [&[][..], &["--edition", "v0.1"]] {
+        let ran = pactql(&[&difference[..], edition].concat());
+        assert!(ran.out.contains("1 added"), "{}", ran.out);
+        assert_eq!(ran.err, "", "{edition:?}");
+    }
+}
+
+/// What is found may have no block, which is what reports are about.
+#[test]
+fn nodes_without_a_block_are_named() {
+    let scratch = Scratch::new("inspect-no-block");
+    let travel = travel(&scratch);
+    let said = pactql(&["show", &travel, "--where", "^sys"]);
+    assert_eq!(said.err, "");
+    let path = scratch.write(
+        "head.jsonl",
+        r#"{"cycle":1,"root":{"id":"r","children":[{"id":"s","nodeType":"^sys","children":[]},{"id":"h","nodeType":"^ah","children":[]}]}}"#,
+    );
+    for (selector, expected) in [
+        ("^ah", "1 node matches, and it has no block that is sent"),
+        (
+            "^sys, ^ah",
+            "2 nodes match, and none of them has a block that is sent",
+        ),
+    ] {
+        let said = pactql(&["show", &path, "--where", selector]).err;
+        assert_eq!(said, format!("note: {expected}\n"));
+    }
+}
+
+/// An index leaves out sessions, of which nothing is known then.
+#[test]
+fn what_an_index_leaves_out_is_not_spoken_of() {
+    let scratch = Scratch::new("inspect-nothing-indexed");
+    let tool = [r#""role":"tool","content":"needle""#];
+    let user = [r#""role":"user","content":"hay""#];
+    let first = blocks(&scratch, "a.jsonl", &tool, None);
+    let second = blocks(&scratch, "b.jsonl", &tool, None);
+    let third = blocks(&scratch, "c.jsonl", &user, None);
+    let store = scratch.path("runs.db");
+    answer(&["import", &first, &second, &third, "-o", &store]);
+    let run = || pactql(&["grep", "needle", &store, "--where", "[role=user]"]).err;
+    let before = run();
+    assert_eq!(before, "note: nothing was found in 3 sessions\n");
+    answer(&["store", "index", &store]);
+    assert_eq!(run(), before);
+    // Of all sessions it is said.
+    let said = pactql(&["grep", "needle", &store, "--where", "[role=nobody]"]).err;
+    assert!(said.contains("nothing was found in 3 sessions"), "{said}");
+}
+
+/// Blocks that were found and do not fit are not nothing.
+#[test]
+fn what_does_not_fit_into_a_budget_is_counted_over_sessions() {
+    let scratch = Scratch::new("inspect-budget");
+    let travel = travel(&scratch);
+    let said = pactql(&["select", &travel, ".cb", "--budget", "1"]).err;
+    assert!(said.contains("fits into 1 token\n"), "{said}");
+    let said = pactql(&["select", &travel, AGENT, "-e", ".cb", "--budget", "0"]).err;
+    assert!(
+        said.contains("found in 2 sessions fits into 0 tokens\n"),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
 /// The lines of a log that cannot be read are counted wherever the log is.
 #[test]
 fn lines_that_cannot_be_read_are_counted_in_a_folder() {

@@ -354,7 +354,7 @@ fn ranges_are_written_as_on_the_command_line() {
 /// What a command says on standard error is in a header.
 #[test]
 fn notes_are_those_of_the_command_line() {
-    let (_directory, server, log) = of_transcript();
+    let (directory, server, log) = of_transcript();
     let notes = |path: &str| {
         let reply = server.get(path);
         reply.header("pactql-notes").unwrap_or_default().to_owned()
@@ -370,8 +370,23 @@ fn notes_are_those_of_the_command_line() {
         said.contains("reconstructed") && said.contains("cbb"),
         "{said}"
     );
+    // A selector that can match nothing by its form.
+    let never = "%5Brole=a%5D%5Brole=b%5D";
+    for route in [
+        format!("steps?where={never}"),
+        format!("diff?a=3&b=5&selector={never}"),
+    ] {
+        let said = notes(&format!("/api/{route}&session={log}"));
+        assert!(said.contains("matches%20nothing"), "{route}: {said}");
+    }
     let said = notes("/api/steps?session=logs/agent.jsonl");
     assert_eq!(said, "");
+    // Lines that cannot be read.
+    let path = directory.path().join("logs/bad.jsonl");
+    let whole = fs::read_to_string(directory.path().join(log)).expect("a log");
+    fs::write(path, format!("{whole}{{\"cut\nnonsense\n")).expect("a log");
+    let said = notes("/api/steps?session=logs/bad.jsonl");
+    assert!(said.contains("without%202%20malformed%20lines"), "{said}");
 }
 
 /// A sample of a log of inspect_ai has one name, for the server, the command line and an import.
