@@ -3,13 +3,14 @@
 //! A transcript whose items are those of the Responses API ([`super::responses`]). Neighbouring
 //! items of the model are one reply; its usage is in the `token_count` event after it. `compacted`
 //! says what the model was sent from then on, and the event `thread_rolled_back` takes turns out of it. Events repeat
-//! items for people and are skipped; what only an event has is a message.
+//! items for people and are skipped; what only an event has is a message. A result says that its call failed if
+//! Codex says so, at the head of the output or in the event that ended the call.
 
 use super::fields::{count_unread, get_string, inner, items, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::responses::{item, plain};
 use super::transcript::another;
-use crate::json::{Accepted, Member, elements, get, members, string};
+use crate::json::{Accepted, Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, compact, list, object, quoted};
 use crate::logs::log::{
     About, Event, LogCall, LogMessage, LogPart, LogTool, NONE_KEPT, failed, object_where,
@@ -17,6 +18,7 @@ use crate::logs::log::{
 };
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, ImportReport};
+use std::collections::HashSet;
 
 pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let kind = text(found, "type").unwrap_or_default();
@@ -55,6 +57,8 @@ struct Rollout {
     /// What a call used that has no reply of its own, such as that for a summary.
     unsaid: Option<String>,
     parameters: String,
+    /// The ids of the calls of which an event says that they failed.
+    failed: HashSet<String>,
 }
 
 /// The number of messages before an event, or before the item that it repeats, in which its text is looked for.
@@ -110,6 +114,77 @@ fn repeats(kind: &str) -> String {
     format!("{kind} (repeats an item)")
 }
 
+/// Whether an event ends a call, and says that it failed.
+fn is_failed_end(kind: &str, payload: &[Member<'_>]) -> bool {
+    let is = |name: &str, value: &str| get(payload, name) == Some(value);
+    match kind {
+        "exec_command_end" => get(payload, "exit_code").is_some_and(|code| code != "0"),
+        "patch_apply_end" | "dynamic_tool_call_response" => is("success", "false"),
+        "mcp_tool_call_end" => {
+            let result = inner(payload, "result");
+            let said = inner(&result, "Ok");
+            let names = ["isError", "is_error"].into_iter();
+            let mut flags = names.filter_map(|name| get(&said, name));
+            get(&result, "Err").is_some() || flags.any(|flag| flag == "true")
+        }
+        _ => false,
+    }
+}
+
+/// Whether the output of a call says that it failed, in the words that Codex itself puts around what a tool printed.
+fn says_failed(found: &[Member<'_>]) -> Option<bool> {
+    let output = get(found, "output")?;
+    match value_type(output) {
+        ValueType::String => says_exit(&string(output)?),
+        ValueType::Array => says_exit(&text(&members(elements(output).first()?), "text")?),
+        _ => get(&members(output), "success").map(|success| success == "false"),
+    }
+}
+
+/// As [`says_failed`], of a text: an object with the output and its exit code, or lines before the output.
+fn says_exit(text: &str) -> Option<bool> {
+    let found = members(text);
+    if found.len() == 2 {
+        get(&found, "output")?;
+        let code = get(&inner(&found, "metadata"), "exit_code")?.to_owned();
+        return Some(code != "0");
+    }
+    let seconds = |said: &str| said.parse::<f64>().is_ok();
+    let after = text.strip_prefix("aborted by user after ");
+    if after
+        .and_then(|said| said.strip_suffix('s'))
+        .is_some_and(seconds)
+    {
+        return Some(true);
+    }
+    let mut has_failed = None;
+    let mut is_timed = false;
+    for line in text.lines() {
+        let codes = ["Exit code: ", "Process exited with code "].into_iter();
+        let mut codes = codes.filter_map(|head| line.strip_prefix(head));
+        if let Some(code) = codes.next() {
+            has_failed = Some(code.parse::<i64>().ok()? != 0);
+        } else if line.starts_with("Process running with session ID ") {
+            has_failed = Some(false);
+        } else if line.starts_with("Wall time: ") {
+            is_timed = true;
+        } else if line == "aborted by user" {
+            has_failed = Some(true);
+            break;
+        } else if !OF_OUTPUT.iter().any(|head| line.starts_with(head)) {
+            break;
+        }
+    }
+    has_failed.filter(|_| is_timed)
+}
+
+/// Other lines that Codex writes before an output.
+const OF_OUTPUT: [&str; 3] = [
+    "Chunk ID: ",
+    "Original token count: ",
+    "Total output lines: ",
+];
+
 /// The session in which this one was started as a subagent, or from which it was forked.
 fn parent(payload: &[Member<'_>]) -> Option<String> {
     let source = inner(payload, "source");
@@ -154,6 +229,7 @@ impl Rollout {
             is_counted: false,
             unsaid: None,
             parameters: String::new(),
+            failed: HashSet::new(),
         }
     }
 
@@ -183,7 +259,7 @@ impl Rollout {
             "response_item" if is_undo(payload) => out.report.line(Fate::Skipped, UNDO),
             "response_item" => {
                 let raw = get(found, "payload").unwrap_or("{}");
-                let message = item(raw, payload, record.json, &mut out.report);
+                let message = self.read(raw, payload, record.json, &mut out.report);
                 let parts = message.parts.iter();
                 let mut verbatim = parts.filter_map(|part| part.field("data_verbatim"));
                 let fate = if verbatim.any(|what| what == "\"message\"") {
@@ -265,6 +341,25 @@ impl Rollout {
             self.parameters.clone_from(&parameters);
             out.event(self.session, Event::Parameters(parameters));
         }
+    }
+
+    fn read(
+        &self,
+        raw: &str,
+        found: &[Member<'_>],
+        json: Accepted<'_>,
+        report: &mut ImportReport,
+    ) -> LogMessage {
+        let mut message = item(raw, found, json, report);
+        let is_result = message.parts.iter().any(|part| part.kind == Some("result"));
+        if is_result {
+            let id = text(found, "call_id").unwrap_or_default();
+            let has_failed = says_failed(found);
+            if has_failed.unwrap_or_else(|| self.failed.contains(&*id)) {
+                message.set_failed();
+            }
+        }
+        message
     }
 
     fn item(&mut self, message: LogMessage, out: &mut Output) {
@@ -391,7 +486,7 @@ impl Rollout {
                 out.report.message(Fate::Skipped, UNDO);
                 continue;
             }
-            let mut message = item(raw, &found, Accepted::default(), &mut out.report);
+            let mut message = self.read(raw, &found, Accepted::default(), &mut out.report);
             message.time = time;
             for part in &mut message.parts {
                 let content = part.content.as_deref().and_then(string);
@@ -464,7 +559,13 @@ impl Rollout {
                 let turns = turns.unwrap_or(0);
                 out.event(self.session, Event::TakenBack { turns, call });
             }
-            _ => out.report.line(Fate::Skipped, "event_msg (for people)"),
+            _ => {
+                if is_failed_end(&kind, payload) {
+                    let id = text(payload, "call_id").unwrap_or_default();
+                    self.failed.insert(id.into_owned());
+                }
+                out.report.line(Fate::Skipped, "event_msg (for people)");
+            }
         }
     }
 }

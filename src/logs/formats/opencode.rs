@@ -613,6 +613,12 @@ fn result(
     let about = inner(state, "metadata");
     let is_cut_off = get(&about, "interrupted") == Some("true");
     let partial = get_string(&about, "output").filter(|_| is_cut_off);
+    // A command that ended with another code is completed, too; one that was stopped has no code.
+    let exit = get(&about, "exit").filter(|code| !matches!(*code, "0" | "null"));
+    let is_failed = match &*status {
+        "completed" => exit.is_some(),
+        _ => partial.is_none(),
+    };
     let (content, from) = match (&*status, partial) {
         ("completed", _) => (get_string(state, "output").unwrap_or("\"\""), "output"),
         ("error", Some(partial)) => (partial, ""),
@@ -636,7 +642,7 @@ fn result(
     for part in &mut parts {
         part.set_some("data_call_id", get_string(found, "callID"));
         part.set_some("data_call_name", get_string(found, "tool"));
-        if status == "error" && partial.is_none() {
+        if is_failed {
             part.set("data_is_error", "true".to_owned());
         }
     }

@@ -354,6 +354,10 @@ impl EntryList {
                 let part = LogPart::new("result", canonical(output));
                 let mut parts = vec![part.with("data_call_name", quoted("bash"))];
                 parts[0].role = Some("user");
+                let exit = get(&found, "exitCode").filter(|code| !matches!(*code, "0" | "null"));
+                if exit.is_some() || get(&found, "cancelled") == Some("true") {
+                    parts[0].set("data_is_error", "true".to_owned());
+                }
                 keep(&mut parts, &found, &["role", "output", "timestamp"], report);
                 self.say(of_user(parts, time), out);
             }

@@ -1428,3 +1428,170 @@ fn a_message_of_pi_has_its_own_time_where_its_entry_has_none() {
     let text = Value::from(all).to_string();
     assert!(text.contains("2026-03-02T09:00:07.000000000Z"), "{text}");
 }
+
+/// The contents of the results that failed, in the order in which they came.
+fn failed(log: &str) -> Vec<String> {
+    let imported = import(log.as_bytes(), &ImportOptions::default()).expect("a good log");
+    let all = documents(&holds_together(&imported)[0]);
+    let mut found = Vec::new();
+    all.iter().for_each(|document| blocks(document, &mut found));
+    let mut failed: Vec<String> = Vec::new();
+    for block in found {
+        let text = block["content"].as_str().unwrap_or_default().to_owned();
+        if block["data_is_error"] == true && !failed.contains(&text) {
+            failed.push(text);
+        }
+    }
+    failed
+}
+
+#[test]
+fn a_result_of_codex_failed_where_codex_says_so() {
+    let line = |kind: &str, payload: Value| {
+        json!({"timestamp": "2026-03-02T09:00:00Z", "type": kind, "payload": payload}).to_string()
+    };
+    let end = |kind: &str, id: &str, member: &str, said: Value| {
+        line(
+            "event_msg",
+            json!({"type": kind, "call_id": id, member: said}),
+        )
+    };
+    let outputs = [
+        (
+            "a",
+            json!(
+                "Chunk ID: 1d\nWall time: 0.1 seconds\nProcess exited with code 1\nOutput:\nno ps\n"
+            ),
+            true,
+        ),
+        (
+            "b",
+            json!("Exit code: 127\nWall time: 0 seconds\nOutput:\nnot found"),
+            true,
+        ),
+        (
+            "c",
+            json!(
+                "{\"output\":\"denied\",\"metadata\":{\"exit_code\":2,\"duration_seconds\":0.1}}"
+            ),
+            true,
+        ),
+        ("d", json!("Wall time: 1.5 seconds\naborted by user"), true),
+        ("e", json!("the server said no"), true),
+        ("f", json!("the patch did not fit"), true),
+        ("g", json!("killed by a signal"), true),
+        (
+            "h",
+            json!([{"type": "input_text", "text": "Exit code: 3\nWall time: 0 seconds\nOutput:\nin a list"}]),
+            true,
+        ),
+        // What a command printed says nothing, and a code of Codex's own counts more than the end of a process.
+        (
+            "i",
+            json!(
+                "Exit code: 0\nWall time: 0 seconds\nOutput:\nExit code: 1\nProcess exited with code 1"
+            ),
+            false,
+        ),
+        ("j", json!("Exit code: 1\nOutput:\nno time"), false),
+        ("k", json!("Process exited with code 1"), false),
+        (
+            "l",
+            json!("Wall time: 1 seconds\nProcess running with session ID 7\nOutput:\n"),
+            false,
+        ),
+        (
+            "m",
+            json!("{\"output\":\"fine\",\"metadata\":{\"exit_code\":0}}"),
+            false,
+        ),
+        ("n", json!("the server said yes"), false),
+    ];
+    let mut log = vec![line("session_meta", json!({"id": "s", "cwd": "/w"}))];
+    for (id, ..) in &outputs {
+        let call =
+            json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": id});
+        log.push(line("response_item", call));
+    }
+    log.push(end(
+        "mcp_tool_call_end",
+        "e",
+        "result",
+        json!({"Ok": {"content": [], "isError": true}}),
+    ));
+    log.push(end(
+        "mcp_tool_call_end",
+        "n",
+        "result",
+        json!({"Ok": {"content": [], "isError": false}}),
+    ));
+    log.push(end("patch_apply_end", "f", "success", json!(false)));
+    log.push(end("exec_command_end", "g", "exit_code", json!(-1)));
+    log.push(end("exec_command_end", "l", "exit_code", json!(1)));
+    let mut expected = Vec::new();
+    let mut results = Vec::new();
+    for (id, output, has_failed) in &outputs {
+        let text = output[0]["text"].as_str().or(output.as_str());
+        expected.extend(text.filter(|_| *has_failed).map(str::to_owned));
+        results.push(json!({"type": "function_call_output", "call_id": id, "output": output}));
+    }
+    log.extend(
+        results
+            .iter()
+            .map(|result| line("response_item", result.clone())),
+    );
+    let done = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]});
+    log.push(line("response_item", done));
+    assert_eq!(failed(&log.join("\n")), expected);
+    // A history in the place of what was sent has the same results, so that they keep their ids.
+    log.push(line(
+        "compacted",
+        json!({"message": "", "replacement_history": results}),
+    ));
+    let imported = import(log.join("\n").as_bytes(), &ImportOptions::default());
+    let all = documents(&holds_together(&imported.expect("a good log"))[0]);
+    let of = |document: &Value| {
+        let mut found = Vec::new();
+        blocks(document, &mut found);
+        let results = found.into_iter().filter(|block| block["kind"] == "result");
+        results.cloned().collect::<Vec<Value>>()
+    };
+    assert_eq!(of(&all[2])[0]["id"], of(&all[1])[0]["id"]);
+    assert_eq!(
+        of(&all[2])
+            .iter()
+            .filter(|block| block["data_is_error"] == true)
+            .count(),
+        8
+    );
+}
+
+#[test]
+fn a_command_failed_where_opencode_or_pi_has_its_exit_code() {
+    let part = |id: &str, output: &str, exit: Value| {
+        json!({"id": id, "messageID": "m", "type": "tool", "callID": id, "tool": "bash", "state": {
+            "status": "completed", "input": {}, "output": output, "metadata": {"exit": exit}}})
+    };
+    let parts = [
+        part("a", "no such file", json!(1)),
+        part("b", "a.rs", json!(0)),
+        part("c", "stopped", Value::Null),
+    ];
+    let log = json!({"info": {"id": "s", "directory": "/w", "version": "1"}, "messages": [
+        {"info": {"id": "u", "role": "user"}, "parts": [{"id": "t", "type": "text", "text": "Go."}]},
+        {"info": {"id": "m", "role": "assistant"}, "parts": parts}]});
+    assert_eq!(failed(&log.to_string()), ["no such file"]);
+    let run = |output: &str, code: Value, cancelled: bool| {
+        json!({"type": "message", "timestamp": "2026-03-02T09:00:01Z", "message": {"role": "bashExecution",
+            "command": "x", "output": output, "exitCode": code, "cancelled": cancelled}})
+        .to_string()
+    };
+    let log = [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T09:00:00Z","cwd":"/w"}"#.to_owned(),
+        run("not found", json!(127), false),
+        run("fine", json!(0), false),
+        run("halted", Value::Null, true),
+        r#"{"type":"message","timestamp":"2026-03-02T09:00:02Z","message":{"role":"assistant","content":[{"type":"text","text":"Done."}]}}"#.to_owned(),
+    ];
+    assert_eq!(failed(&log.join("\n")), ["not found", "halted"]);
+}
