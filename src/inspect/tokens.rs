@@ -174,6 +174,7 @@ fn cost(
 ) -> Option<Cost> {
     let price = prices.find(call.model.as_deref()?).filter(|_| call.made)?;
     if chosen.rows.is_none()
+        && call.output_tokens.is_some()
         && let Some(money) = price.of_call(call)
     {
         return Some(Cost {

@@ -35,6 +35,9 @@ pub struct Used {
     pub nano_dollars: Money,
     /// Calls of which the provider's counts are not known.
     pub uncounted: u64,
+    /// Calls of which the provider's count of the input is known and that of the reply is not.
+    #[serde(skip_serializing_if = "is_none")]
+    pub uncounted_replies: u64,
     /// Calls with counts whose model has no price.
     pub unpriced: u64,
     /// Calls without a reply, which are not in the sums, though the log says in `meta` what they used.
@@ -77,6 +80,10 @@ impl Used {
             };
             let call = call.to_mut();
             (call.input_tokens, call.output_tokens) = (Some(input), Some(output));
+        } else if call.output_tokens.is_none() {
+            let reply = ours().map(|(_, reply)| reply);
+            self.uncounted_replies += u64::from(reply != Some(0));
+            call.to_mut().output_tokens = reply;
         }
         for (sum, more) in [
             (&mut self.input_tokens, call.input_tokens),
@@ -106,6 +113,7 @@ impl Used {
             (&mut self.cache_write_tokens, other.cache_write_tokens),
             (&mut self.output_tokens, other.output_tokens),
             (&mut self.uncounted, other.uncounted),
+            (&mut self.uncounted_replies, other.uncounted_replies),
             (&mut self.unpriced, other.unpriced),
             (&mut self.priced, other.priced),
             (&mut self.unanswered, other.unanswered),
@@ -138,12 +146,13 @@ impl Used {
         if let Some(money) = self.money() {
             let _ = write!(line, ", {money} at the prices of {date}");
         }
-        if self.uncounted > 0 {
-            let _ = write!(
-                line,
-                " ({} counted here)",
-                counted(self.uncounted, "request")
-            );
+        let ours = [
+            (self.uncounted, ""),
+            (self.uncounted_replies, "the reply of "),
+        ];
+        for (count, what) in ours.into_iter().filter(|(count, _)| *count > 0) {
+            let requests = counted(count, "request");
+            let _ = write!(line, " ({what}{requests} counted here)");
         }
         if self.unpriced > 0 && self.money().is_some() {
             let _ = write!(
@@ -391,6 +400,13 @@ impl Usage {
         if self.total.uncounted > 0 {
             let calls = counted(self.total.uncounted, "request");
             let _ = writeln!(out, "{calls} without the provider's counts");
+        }
+        if self.total.uncounted_replies > 0 {
+            let calls = counted(self.total.uncounted_replies, "request");
+            let _ = writeln!(
+                out,
+                "{calls} without the provider's count of the reply, which is not in the sums"
+            );
         }
         if self.total.unanswered > 0 {
             let _ = writeln!(out, "{}", left_out(self.total.unanswered));

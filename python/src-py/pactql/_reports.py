@@ -35,6 +35,7 @@ class Used(TypedDict):
     output_tokens: int
     nano_dollars: int
     uncounted: int
+    uncounted_replies: NotRequired[int]
     unpriced: int
 
 

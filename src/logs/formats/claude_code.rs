@@ -890,6 +890,7 @@ impl BranchReader {
         self.end(out);
         let mut reply: Option<LogMessage> = None;
         let mut known = LogCall::default();
+        let mut first_count: Option<String> = None;
         let messages = &mut self.messages;
         let mut read = |line: &LogRecord<'_>, out: &mut Output| {
             let json = line.json;
@@ -923,6 +924,9 @@ impl BranchReader {
             let request = get_string(&found, "requestId");
             let request = request.map(|id| ("request_id".into(), canonical(id)));
             said.usage.extend(request);
+            first_count = first_count
+                .take()
+                .or_else(|| count_at_start(&message, &said));
             add_earlier(&mut said, std::mem::take(&mut known));
             known = said;
             if let Some(name) = get_string(&message, "model") {
@@ -956,6 +960,7 @@ impl BranchReader {
         }
         self.asked = asked;
         self.note_prompts(&reply);
+        leave_out_unfinished(&mut known, first_count.as_ref());
         out.event(self.session, Event::Reply(vec![reply], known));
     }
 
@@ -1011,6 +1016,26 @@ fn add_earlier(call: &mut LogCall, earlier: LogCall) {
             call.usage.push((name, value));
         }
     }
+}
+
+const OUTPUT: &str = "output_tokens";
+
+/// The count of a line that is not the end of its response: it names no reason to stop, though it has a place for one.
+fn count_at_start(message: &[Member<'_>], call: &LogCall) -> Option<String> {
+    let mut usage = call.usage.iter();
+    let count = usage.find(|(name, _)| name == OUTPUT);
+    let count = count.filter(|_| get(message, "stop_reason") == Some("null"));
+    count.map(|(_, count)| count.clone())
+}
+
+/// Leaves out the count of a reply whose end the log does not have. While a response streams in, each of its lines has
+/// the count with which it began, one token or a few; the provider says the whole at the end, with the reason to stop.
+/// A count that grew is the whole, too.
+fn leave_out_unfinished(call: &mut LogCall, first: Option<&String>) {
+    let is_ended = call.usage.iter().any(|(name, _)| name == "stop_reason");
+    let is_first = |count: &String| first == Some(count);
+    call.usage
+        .retain(|(name, count)| is_ended || name != OUTPUT || !is_first(count));
 }
 
 /// What the program has the model see in the place of a result that it cleared.

@@ -1,6 +1,8 @@
 //! What a call used, under the same names whatever the log says it in.
 
 use super::{holds_together, imported};
+use pactql::Engine;
+use pactql::inspect::{Prices, Report, ReportOptions, TokenReport, Usage, UsageBy};
 use pactql::logs::MessageLocation;
 use serde_json::{Value, json};
 
@@ -213,6 +215,57 @@ fn a_line_of_claude_code_without_counts_leaves_those_of_the_line_before() {
         assert_eq!(used[0]["input_tokens"], 70);
         assert_eq!(used[0]["stop_reason"], "end_turn");
         assert_eq!(used[0]["response_id"], "m");
+    }
+}
+
+#[test]
+fn a_reply_of_claude_code_without_an_end_has_no_count() {
+    // Counts of a response's lines, whether the last says why it stopped, and what counts.
+    let cases = [
+        (&[3, 3][..], json!(null), Value::Null),
+        (&[1], json!(null), Value::Null),
+        (&[4, 121], json!(null), json!(121)),
+        (&[1, 1, 132], json!("tool_use"), json!(132)),
+        (&[8], json!("end_turn"), json!(8)),
+    ];
+    for (counts, stop, expected) in cases {
+        let line = |at: usize, message: Value| {
+            json!({
+                "type": message["role"], "uuid": at.to_string(), "sessionId": "s", "cwd": "/w",
+                "parentUuid": at.checked_sub(1).map(|at| at.to_string()),
+                "timestamp": format!("2026-03-06T14:15:0{at}Z"), "message": message,
+            })
+            .to_string()
+        };
+        let mut log = vec![line(0, json!({"role": "user", "content": "Go."}))];
+        for (at, count) in counts.iter().enumerate() {
+            let stop = if at + 1 == counts.len() {
+                stop.clone()
+            } else {
+                Value::Null
+            };
+            log.push(line(
+                at + 1,
+                json!({
+                    "id": "m", "type": "message", "role": "assistant", "model": "claude-opus-4-1", "stop_reason": stop,
+                    "content": [{"type": "text", "text": "Some words that are counted here."}],
+                    "usage": {"input_tokens": 1_000_000, "output_tokens": count},
+                }),
+            ));
+        }
+        let log = log.join("\n");
+        let (used, _) = used(&log);
+        assert_eq!(used[0]["output_tokens"], expected, "{counts:?}");
+        assert_eq!(used[0]["input_tokens"], 1_000_000);
+        let imported = imported(log.as_bytes(), MessageLocation::default());
+        let session = &imported.sessions[0].session().expect("a session");
+        let mut usage = Usage::new(UsageBy::Model, Prices::default());
+        usage.add("s", session).expect("a history");
+        assert_eq!(usage.total.uncounted_replies, u64::from(expected.is_null()));
+        let report = TokenReport::new(&Engine::new(), session, &ReportOptions::default());
+        let sum = report.expect("a report").session;
+        assert!(sum.output_tokens >= 8, "{counts:?}: {sum:?}");
+        assert_eq!(sum.uncounted_replies, u64::from(expected.is_null()));
     }
 }
 
