@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::facade::Engine;
 use super::prepared::Prepared;
 use crate::history::{
-    At, DiffOptions, Lookup, RangeOptions, Session, SnapshotDiff, SnapshotRef, Unresolved, diff,
+    At, Change, DiffOptions, Lookup, RangeOptions, Session, SnapshotDiff, SnapshotRef, Unresolved,
+    diff,
 };
 use crate::query::ir::{Address, RangeAnswer};
 use crate::support::diag::{Code, Diagnostic, Error};
@@ -85,6 +86,15 @@ impl Engine {
     /// Every error of the selector; a time in it; a parameter without a value; a session
     /// without committed snapshots.
     pub fn log(&self, session: &Session, selector: &str) -> Result<Log, Error> {
+        self.log_and_changed(session, selector).map(|(log, _)| log)
+    }
+
+    /// A log, and the ids of the matches that changed, for each entry but the oldest.
+    pub(crate) fn log_and_changed(
+        &self,
+        session: &Session,
+        selector: &str,
+    ) -> Result<(Log, Vec<Vec<String>>), Error> {
         timeless(selector)?;
         let query = format!("@t0..@t-* {selector}");
         let history = session.history();
@@ -121,7 +131,9 @@ impl Engine {
             snapshots.push(entry(&block.from, matches, counts));
         }
         snapshots.reverse();
-        Ok(Log { query, snapshots })
+        let ids = |changed: Vec<Change>| changed.into_iter().map(|change| change.id).collect();
+        let changed = range.diffs.into_iter().map(|block| ids(block.changed));
+        Ok((Log { query, snapshots }, changed.collect()))
     }
 
     /// As [`Engine::prepare`]; a time in it or a parameter without a value is an error, too.

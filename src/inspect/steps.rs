@@ -2,7 +2,7 @@
 
 use super::call::{Call, exact_time_of, is_reply, last_time, newest, time_of, time_of_summary};
 use super::groups::call_name;
-use super::part::Part;
+use super::part::{Part, saying};
 use super::prefix::{Difference, PrefixStep, by_cycle};
 use super::report::{Report, ReportOptions};
 use super::tokenizer::Tokenizer;
@@ -14,6 +14,7 @@ use crate::support::cancel::ensure;
 use crate::support::diag::{Code, Error};
 use crate::support::table::{Paint, TableCell, TextTable, Tint};
 use crate::support::text::{amount, clean, printable};
+use crate::tree::NodeClass;
 use crate::tree::timestamp::nanos_of_rfc3339;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -68,7 +69,7 @@ pub struct Step {
     pub added: usize,
     /// Matches of the snapshot before that this one does not have.
     pub removed: usize,
-    /// Matches of both that differ.
+    /// Matches of both that differ; of blocks, those that say something else, as in [`News::Changed`](super::News::Changed).
     pub changed: usize,
     /// What happened.
     pub events: Vec<StepEvent>,
@@ -145,7 +146,8 @@ impl Report for StepReport {
         let history = session.history();
         history.fetch_all()?;
         let wanted = Self::part(options).snapshots(engine, &history)?;
-        let log = engine.log(session, options.part.selector.as_deref().unwrap_or(".cb"))?;
+        let selector = options.part.selector.as_deref().unwrap_or(".cb");
+        let (log, changed) = engine.log_and_changed(session, selector)?;
         let mut counts = options.counts(wanted.iter().map(|(_, snapshot)| snapshot));
         let (prefixes, no_prefixes) = by_cycle(&history, options.provider, None, &mut counts);
         if let [(At::Working, _)] = wanted[..] {
@@ -159,7 +161,9 @@ impl Report for StepReport {
             .collect();
         let mut steps = Vec::with_capacity(wanted.len());
         let mut before: Option<&Snapshot> = None;
-        for (entry, snapshot) in log.snapshots.iter().rev().zip(history.committed().iter()) {
+        let changed = [vec![]].into_iter().chain(changed.into_iter().rev());
+        let entries = log.snapshots.iter().rev().zip(changed);
+        for ((entry, changed), snapshot) in entries.zip(history.committed().iter()) {
             ensure();
             let before = before.replace(snapshot);
             if !wanted.contains(&entry.cycle) {
@@ -180,7 +184,10 @@ impl Report for StepReport {
                 matches: entry.matches,
                 added: entry.added,
                 removed: entry.removed,
-                changed: entry.changed,
+                changed: changed
+                    .iter()
+                    .filter(|id| !says_the_same(before, snapshot, id))
+                    .count(),
                 events: events(snapshot, &call),
                 prefix_percent: prefix
                     .filter(|prefix| prefix.before.is_some())
@@ -241,6 +248,16 @@ impl Report for StepReport {
         }
         out + &table.text(paint)
     }
+}
+
+/// Whether a node is a block that says what it said before: what differs is for the log, such as a link.
+fn says_the_same(before: Option<&Snapshot>, snapshot: &Snapshot, id: &str) -> bool {
+    let pair = before
+        .and_then(|before| before.find(id))
+        .zip(snapshot.find(id));
+    pair.is_some_and(|(older, newer)| {
+        newer.class() == NodeClass::Block && saying(older) == saying(newer)
+    })
 }
 
 /// From the newest input of a request to its reply, in milliseconds, if the log has times.

@@ -304,7 +304,12 @@ fn text(found: &SnapshotChanges, paint: Paint) -> String {
     text.nodes(&diff.added, &newer.0, '+', Tint::Added);
     text.nodes(&diff.removed, &older.0, '-', Tint::Removed);
     for node in &diff.changed {
-        let fields: Vec<String> = node.fields.iter().map(|field| printable(field)).collect();
+        // The hash covers more than the content; who reads of it here looks for another text.
+        let content = node.content_diff.as_ref();
+        let is_same = content.is_some_and(|content| content.summary.identical);
+        let hides = |field: &str| is_same && node.fields.len() > 1 && field == "content_hash";
+        let fields = node.fields.iter().filter(|field| !hides(field));
+        let fields: Vec<String> = fields.map(|field| printable(field)).collect();
         let title = format!("~ {} ({})", printable(&node.id), fields.join(", "));
         text.line(Tint::Changed, &title);
         output::values(&node.delta, &mut text.out);

@@ -1595,3 +1595,64 @@ fn a_command_failed_where_opencode_or_pi_has_its_exit_code() {
     ];
     assert_eq!(failed(&log.join("\n")), ["not found", "halted"]);
 }
+
+#[test]
+fn a_link_that_came_later_is_no_changed_block() {
+    let line = |at: usize, kind: &str, message: Value, more: Value| {
+        let mut line = json!({"type": kind, "uuid": at.to_string(), "sessionId": "s", "cwd": "/w", "message": message,
+            "parentUuid": at.checked_sub(1).map(|at| at.to_string()), "timestamp": format!("2026-03-06T14:15:0{at}Z")});
+        let more = more.as_object().expect("members").clone();
+        line.as_object_mut().expect("an object").extend(more);
+        line.to_string()
+    };
+    let said = |id: &str, part: Value| json!({"id": id, "role": "assistant", "model": "m", "content": [part]});
+    let log = [
+        line(
+            0,
+            "user",
+            json!({"role": "user", "content": "Go."}),
+            json!({}),
+        ),
+        line(
+            1,
+            "assistant",
+            said(
+                "r1",
+                json!({"type": "tool_use", "id": "t", "name": "Task", "input": {}}),
+            ),
+            json!({}),
+        ),
+        line(
+            2,
+            "user",
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "Found."}]}),
+            json!({"toolUseResult": {"agentId": "a1", "status": "completed"}}),
+        ),
+        line(
+            3,
+            "assistant",
+            said("r2", json!({"type": "text", "text": "Done."})),
+            json!({}),
+        ),
+    ];
+    let imported = import(log.join("\n").as_bytes(), &ImportOptions::default());
+    let session = imported.expect("a good log").sessions[0]
+        .session()
+        .expect("a session");
+    let steps = |session: &pactql::Session, options: &ReportOptions| {
+        let report = StepReport::new(&Engine::new(), session, options).expect("a report");
+        let changed = report.steps.iter().map(|step| step.changed);
+        changed.collect::<Vec<_>>()
+    };
+    let log = Engine::new().log(&session, ".cb").expect("a log");
+    assert_eq!(log.snapshots[0].changed, 1, "the link is in the history");
+    assert_eq!(steps(&session, &ReportOptions::new(Part::all())), [0, 0]);
+    // A text that changed counts.
+    let ask = |text: &str| json!({"id": "a", "nodeType": "cb", "role": "user", "content": text});
+    let lines = [(1, ask("How many?")), (2, ask("How many now?"))].map(|(cycle, node)| {
+        let head = json!({"id": "ah", "nodeType": "^ah", "children": [node]});
+        json!({"cycle": cycle, "root": {"id": "root", "children": [head]}}).to_string()
+    });
+    let session = pactql::Session::from_slice(lines.join("\n").as_bytes()).expect("a session");
+    assert_eq!(steps(&session, &ReportOptions::new(Part::all())), [0, 1]);
+}

@@ -76,6 +76,26 @@ fn diff_prints_json_away_from_a_terminal() {
 }
 
 #[test]
+fn diff_names_no_hash_to_a_person_where_the_content_is_the_same() {
+    let scratch = Scratch::new("diff-link");
+    let call =
+        json!({"id": "a", "nodeType": "cb", "role": "assistant", "kind": "call", "content": "{}"});
+    let mut linked = call.clone();
+    linked["data_child_session"] = json!("/a1");
+    let lines = [(1, &call), (2, &linked)].map(|(cycle, node)| {
+        let head = json!({"id": "ah", "nodeType": "^ah", "children": [node]});
+        json!({"cycle": cycle, "root": {"id": "root", "children": [head]}}).to_string()
+    });
+    let session = scratch.write("s.jsonl", lines.join("\n") + "\n");
+    let diff = |form: &str| answer(&["diff", &session, "@t0", "@t-1", "--format", form]);
+    let text = diff("text");
+    assert!(text.contains("~ a (data_child_session)\n"), "{text}");
+    // What reads JSON is told of every field that differs.
+    let fields = &parsed(&diff("json"))["changed"][0]["fields"];
+    assert_eq!(fields, &json!(["content_hash", "data_child_session"]));
+}
+
+#[test]
 fn diff_tells_a_person_what_changed() {
     let scratch = Scratch::new("diff-text");
     let session = small(&scratch);
