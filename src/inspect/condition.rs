@@ -180,7 +180,7 @@ const WORDS: [&str; 4] = ["none", "some", "count", "order"];
 
 fn example(word: &str) -> &'static str {
     match word {
-        "none" => "none .cb[data_is_error=true]",
+        "none" => "none @* .cb[data_is_error=true]",
         "count" => "count .cb[kind='call'] <= 3",
         "order" => "order .cb[kind='call'] then .cb[kind='result']",
         "some" => "some .cb[kind='call']",
