@@ -5,7 +5,7 @@ use super::call::{Call, before, cycle_of, is_reply, time_of};
 use super::groups::{Counts, ToolNames, role};
 use super::part::{ChosenSnapshot, Region, saying};
 use super::report::{Report, ReportOptions};
-use super::steps::seconds;
+use super::steps::{is_utc, seconds};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::{History, LoadFailure, Session};
@@ -250,7 +250,10 @@ const LETTERS: usize = 800;
 
 fn title(shown: &Shown) -> String {
     let mut words = vec![format!("cycle {}", shown.cycle)];
-    words.extend(shown.time.as_deref().map(seconds));
+    words.extend(shown.time.as_deref().map(|time| {
+        let zone = if is_utc(time) { " UTC" } else { "" };
+        seconds(time) + zone
+    }));
     words.extend(shown.call.model.as_deref().map(printable));
     let tokens = counted(shown.tokens, "token");
     let has_reply = shown.blocks.iter().any(|block| block.reply);

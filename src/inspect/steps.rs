@@ -231,10 +231,16 @@ impl Report for StepReport {
             .filter_map(|step| step.time.as_deref()?.split_once('T'));
         let mut days = days.map(|(day, _)| printable(day));
         let day = days.next();
+        let has_times = day.is_some();
         let day = day.filter(|day| days.all(|other| other == *day));
-        if let Some(day) = &day {
-            out.insert_str(0, &format!("{day}, "));
-        }
+        let mut times = self.steps.iter().filter_map(|step| step.time.as_deref());
+        let head = match (&day, times.all(is_utc)) {
+            (Some(day), true) => format!("{day} UTC, "),
+            (Some(day), false) => format!("{day}, "),
+            (None, true) if has_times => "times in UTC, ".to_owned(),
+            (None, _) => String::new(),
+        };
+        out.insert_str(0, &head);
         let mut table = TextTable::new(COLUMNS.split(','))
             .words([0, 8, 10])
             .optional(&[3, 2, 4, 7, 5])
@@ -277,6 +283,10 @@ fn asked(snapshot: &Snapshot) -> Option<String> {
 fn between(from: Option<String>, to: Option<String>) -> Option<u64> {
     let [from, to] = [from, to].map(|time| nanos_of_rfc3339(&time?));
     u64::try_from(to?.checked_sub(from?)? / 1_000_000).ok()
+}
+
+pub(super) fn is_utc(time: &str) -> bool {
+    time.ends_with('Z')
 }
 
 pub(super) fn seconds(time: &str) -> String {

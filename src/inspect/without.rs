@@ -17,6 +17,7 @@ use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, TextTable};
 use crate::support::text::{amount, counted};
+use hashbrown::HashSet;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -40,6 +41,8 @@ pub struct WithoutReport {
     pub now: Used,
     /// Blocks that are left out, summed over the requests.
     pub blocks: u64,
+    /// The same, where a block of several requests counts once.
+    pub distinct_blocks: u64,
     /// The cycles of requests that began with the whole request before, and no longer do.
     pub breaks: Vec<i64>,
     /// The models without a price; `None` where a call names none.
@@ -79,10 +82,12 @@ impl Report for WithoutReport {
             then: Used::default(),
             now: Used::default(),
             blocks: 0,
+            distinct_blocks: 0,
             breaks: Vec::new(),
             without_price: BTreeSet::new(),
         };
         let mut before: Option<(Blocks<'_>, Blocks<'_>)> = None;
+        let mut left_out: HashSet<&str> = HashSet::new();
         for chosen in chosen.iter().inspect(|_| ensure()) {
             let mut then = options.prices.call(&chosen.snapshot);
             if !then.made {
@@ -98,6 +103,8 @@ impl Report for WithoutReport {
             let kept = all.iter().filter(|(node, _)| !chosen.has(*node));
             let kept: Blocks<'_> = kept.copied().collect();
             report.blocks += (all.len() - kept.len()) as u64;
+            let others = all.iter().filter(|(node, _)| chosen.has(*node));
+            left_out.extend(others.map(|(node, _)| node.id()));
             let theirs = |tokens: u64| scaled(tokens, sent.request, input);
             let left = theirs(kept.iter().map(|(_, tokens)| tokens).sum());
             let cached = then.cached_tokens.unwrap_or(0).min(input);
@@ -133,6 +140,7 @@ impl Report for WithoutReport {
             }
             before = Some((all, kept));
         }
+        report.distinct_blocks = left_out.len() as u64;
         Ok(report)
     }
 
@@ -173,13 +181,18 @@ impl Report for WithoutReport {
         }
         let mut out = table.text(paint);
         let requests = counted(self.then.requests, "request");
-        let blocks = match self.blocks {
+        let blocks = match self.distinct_blocks {
             1 => "1 block".to_owned(),
             more => format!("{} blocks", amount(more)),
         };
+        // A block is left out of each request that has it.
+        let times = match self.blocks {
+            times if times == self.distinct_blocks => String::new(),
+            times => format!(" {} times", amount(times)),
+        };
         let _ = writeln!(
             out,
-            "{requests}, {blocks} left out, prices of {}",
+            "{requests}, {blocks} left out{times}, prices of {}",
             self.prices
         );
         if !self.breaks.is_empty() {

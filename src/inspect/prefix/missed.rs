@@ -87,10 +87,7 @@ impl MissCause {
                 "more than 20 blocks since the last `cache_control` mark",
                 "set a mark every 20 blocks",
             ),
-            Self::Unknown => (
-                "unknown",
-                "ask the provider; nothing in the log explains it",
-            ),
+            Self::Unknown => ("unknown", "ask the provider"),
         }
     }
 }
@@ -167,6 +164,11 @@ impl Missed {
         })
     }
 
+    /// Whether nothing in the log explains it.
+    pub(super) fn is_unexplained(&self) -> bool {
+        self.cause == MissCause::Unknown
+    }
+
     /// What happened, as lines below that of the request.
     pub(super) fn lines(&self) -> [String; 2] {
         let (cause, mend) = self.cause.text();
@@ -178,10 +180,9 @@ impl Missed {
         if let Some(money) = self.nano_dollars {
             what += &format!(", {money} more");
         }
-        let gap = self.gap_ms.map(|gap| match gap / 1_000 {
-            seconds @ 0..120 => format!("{seconds} s after the reply before"),
-            seconds @ 120..7200 => format!("{} min after the reply before", seconds / 60),
-            seconds => format!("{} h after the reply before", seconds / 3600),
+        let gap = self.gap_ms.map(|gap| {
+            let gap = in_units(gap.saturating_add(500) / 1_000);
+            format!("{gap} after the reply before")
         });
         let changed = self.parameters.iter();
         let changed = changed.map(|name| format!("`{name}` changed"));
@@ -191,6 +192,20 @@ impl Missed {
             facts => format!(" ({})", facts.join(", ")),
         };
         [what, format!("likely: {cause}{facts}; to mend it: {mend}")]
+    }
+}
+
+/// A span of time in two units at most, such as `5 min 50 s`.
+fn in_units(seconds: u64) -> String {
+    let (minutes, hours) = (seconds / 60, seconds / 3600);
+    let (whole, rest) = match seconds {
+        0..120 => return format!("{seconds} s"),
+        120..7200 => (format!("{minutes} min"), (seconds % 60, "s")),
+        _ => (format!("{hours} h"), (minutes % 60, "min")),
+    };
+    match rest {
+        (0, _) => whole,
+        (rest, unit) => format!("{whole} {rest} {unit}"),
     }
 }
 
@@ -234,5 +249,22 @@ impl Marks {
             marks.blocks += 1;
         }
         marks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn spans_are_not_cut_off() {
+        for (seconds, expected) in [
+            (119, "119 s"),
+            (120, "2 min"),
+            (172, "2 min 52 s"),
+            (350, "5 min 50 s"),
+            (7_200, "2 h"),
+            (13_500, "3 h 45 min"),
+        ] {
+            assert_eq!(super::in_units(seconds), expected);
+        }
     }
 }

@@ -129,6 +129,12 @@ impl PrefixStep {
         Some(Money(whole.0.saturating_sub(cached.0)))
     }
 
+    /// Whether it breaks nothing, and has no miss that the log explains.
+    fn is_plain(&self) -> bool {
+        let is_plain = self.missed.as_ref().is_none_or(Missed::is_unexplained);
+        is_plain && self.difference.is_none()
+    }
+
     /// How much of the request before is reused, in percent, rounded down. 100 only if it is all.
     #[must_use]
     pub fn reused_percent(&self) -> u64 {
@@ -257,13 +263,14 @@ impl Report for PrefixReport {
             out.push_str("there is no request before it\n");
             return out;
         }
-        let (tokenizer, kept) = (self.tokenizer, percent(shared, bytes));
+        let tokenizer = self.tokenizer;
+        let (kept, kept_tokens) = (percent(shared, bytes), percent(shared_tokens, tokens));
         let [shared, bytes, shared_tokens, tokens] =
             [shared, bytes, shared_tokens, tokens].map(amount);
         let _ = writeln!(
             out,
-            "a cache can read {shared} of {bytes} bytes after the first request, \
-             {shared_tokens} of {tokens} tokens ({tokenizer}), {kept}",
+            "a cache can read {shared} of {bytes} bytes after the first request, {kept}, \
+             and {shared_tokens} of {tokens} tokens ({tokenizer}), {kept_tokens}",
         );
         let cached =
             later().filter_map(|step| Some((step.call.cached_tokens?, step.call.input_tokens?)));
@@ -286,28 +293,9 @@ impl Report for PrefixReport {
             let sum = broken.sum::<Money>();
             let _ = writeln!(out, "the breaks cost {sum} more at the prices of {date}");
         }
-        if missed().next().is_some() {
-            let tokens = missed().map(|missed| missed.readable_tokens - missed.read_tokens);
-            let tokens = amount(tokens.sum());
-            let _ = write!(
-                out,
-                "the provider did not read {tokens} tokens that it could have"
-            );
-            let money = missed().filter_map(|missed| missed.nano_dollars);
-            if missed().any(|missed| missed.nano_dollars.is_some()) {
-                let sum = money.sum::<Money>();
-                let _ = write!(out, ", which cost {sum} more at the prices of {date}");
-                if let Some(all) = self.logged_nano_dollars {
-                    let _ = write!(
-                        out,
-                        ", of {all} that all calls cost by the log's own account"
-                    );
-                }
-            }
-            out.push('\n');
-        }
+        self.write_misses(options.full, &mut out);
         for step in later() {
-            if options.full || step.difference.is_some() || step.missed.is_some() {
+            if options.full || !step.is_plain() {
                 line(step, paint, &mut out);
             }
         }
@@ -316,6 +304,43 @@ impl Report for PrefixReport {
 }
 
 impl PrefixReport {
+    /// What the provider did not read, summed, and how much of it nothing explains, unless all of it is listed.
+    fn write_misses(&self, is_listed: bool, out: &mut String) {
+        let later = || self.steps.iter().filter(|step| step.before.is_some());
+        let missed = || later().filter_map(|step| step.missed.as_ref());
+        if missed().next().is_none() {
+            return;
+        }
+        let date = &self.prices;
+        let tokens = missed().map(|missed| missed.readable_tokens - missed.read_tokens);
+        let tokens = amount(tokens.sum());
+        let _ = write!(
+            out,
+            "the provider did not read {tokens} tokens that it could have"
+        );
+        let money = missed().filter_map(|missed| missed.nano_dollars);
+        if missed().any(|missed| missed.nano_dollars.is_some()) {
+            let sum = money.sum::<Money>();
+            let _ = write!(out, ", which cost {sum} more at the prices of {date}");
+            if let Some(all) = self.logged_nano_dollars {
+                let _ = write!(
+                    out,
+                    ", of {all} that all calls cost by the log's own account"
+                );
+            }
+        }
+        out.push('\n');
+        let unexplained = later().filter(|step| step.missed.is_some() && step.is_plain());
+        let unexplained = unexplained.count() as u64;
+        if unexplained > 0 && !is_listed {
+            let unexplained = amount(unexplained);
+            let _ = writeln!(
+                out,
+                "nothing in the log explains {unexplained} of the misses: ask the provider; `--all` lists every request"
+            );
+        }
+    }
+
     /// Adds to each step what it cost more and what the provider missed. `requests` are the snapshots of the steps.
     fn set_prices(&mut self, requests: &[&Snapshot], prices: &Prices) {
         for (at, (step, snapshot)) in self.steps.iter_mut().zip(requests).enumerate() {

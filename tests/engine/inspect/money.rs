@@ -149,6 +149,9 @@ fn what_leaving_results_out_would_save() {
     assert_eq!((now.cache_write_tokens, now.output_tokens), (8_900, 2_000));
     assert_eq!(now.nano_dollars, nanos(0, 42, 89, 20));
     assert_eq!((found.blocks, &found.breaks[..]), (3, &[][..]));
+    // One block in three requests.
+    let text = found.to_text(&ReportOptions::default());
+    assert!(text.contains("1 block left out 3 times"), "{text}");
     // The result stays in the request that it is new in, so that the next one does not begin with that.
     let found = report(".mt:depth(>1) .cb[kind='result']");
     assert_eq!(found.breaks, [3]);
@@ -253,6 +256,14 @@ fn causes_of_misses() {
             report.steps.iter().all(|step| step.difference.is_none()),
             "{name}"
         );
+        // One line for all that nothing explains, unless every request is listed.
+        let is_unknown = expected == MissCause::Unknown;
+        for (all, is_listed) in [(false, !is_unknown), (true, true)] {
+            let text = report.to_text(&ReportOptions::default().full(all));
+            assert_eq!(text.contains("likely: "), is_listed, "{name}: {text}");
+            let is_counted = text.contains("nothing in the log explains 1 of the misses");
+            assert_eq!(is_counted, is_unknown && !all, "{name}: {text}");
+        }
         if name == "no mark" {
             assert_eq!((missed.read_tokens, missed.readable_tokens), (0, 13_700));
             assert_eq!(missed.nano_dollars, Some(Money(13_700 * (2_500 - 200))));
