@@ -143,13 +143,13 @@ pub enum EmptyReason {
 /// How many values a message lists.
 const LISTED: usize = 12;
 
-/// "; did you mean …", or a list of what exists.
-fn hint(f: &mut fmt::Formatter<'_>, what: &str, here: &[String]) -> fmt::Result {
+/// A list of what exists, after a sign that ends what is before it.
+fn hint(f: &mut fmt::Formatter<'_>, before: &str, what: &str, here: &[String]) -> fmt::Result {
     if here.is_empty() {
         return Ok(());
     }
     let listed: Vec<&str> = here.iter().take(LISTED).map(String::as_str).collect();
-    write!(f, "; {what} here: {}", listed.join(", "))?;
+    write!(f, "{before} {what} here: {}", listed.join(", "))?;
     match here.len().saturating_sub(LISTED) {
         0 => Ok(()),
         more => write!(f, " and {more} more"),
@@ -173,7 +173,7 @@ impl fmt::Display for EmptyReason {
                 write!(f, "no node has `{name}`")?;
                 match nearest {
                     Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
-                    None => hint(f, "attributes", here),
+                    None => hint(f, ";", "attributes", here),
                 }
             }
             Self::UnknownValue {
@@ -186,11 +186,14 @@ impl fmt::Display for EmptyReason {
                 if let Some(instead) = instead {
                     write!(f, "; did you mean `{instead}`?")?;
                 }
+                let before = if instead.is_some() { "" } else { ";" };
                 let counted = |(value, count): &(String, u64)| format!("{value} {count}");
                 let here: Vec<String> = here.iter().map(counted).collect();
                 match &**attribute {
-                    "role" | "kind" | "type" | "tag" => hint(f, &format!("{attribute}s"), &here),
-                    _ => hint(f, "values", &here),
+                    "role" | "kind" | "type" | "tag" => {
+                        hint(f, before, &format!("{attribute}s"), &here)
+                    }
+                    _ => hint(f, before, "values", &here),
                 }
             }
             Self::KeyIsAnId { key, time } => {

@@ -19,6 +19,9 @@ use super::seal::unsealed;
 use crate::json::{Halt, Reader, named, shorten};
 use crate::support::cancel::{self, stopped};
 
+/// What is said of JSON without a document.
+pub(crate) const NO_ROOT: &str = "a snapshot document must have a `root`";
+
 /// One snapshot document, with a whole tree or a delta.
 #[derive(Debug)]
 pub struct Document {
@@ -365,7 +368,7 @@ impl<'a> Members<'a> {
                 } else if matches!(&extra[..], [(name, _)] if &**name == "seal") {
                     "the closing line of a sealed file is its last line"
                 } else {
-                    "a snapshot document must have a `root`"
+                    NO_ROOT
                 },
             );
             return None;

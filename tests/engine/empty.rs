@@ -39,18 +39,18 @@ fn each_reason_has_its_text() {
         ),
         (
             "@t0 .cb[role='usr']",
-            format!("no node has the role `usr`; did you mean `[role='user']`?; {roles}"),
+            format!("no node has the role `usr`; did you mean `[role='user']`? {roles}"),
         ),
         ("@t0 [role='foo']", format!("no node has the role `foo`; {roles}")),
         ("@t0 [role=[foo,bar]]", format!("no node has the role `bar`; {roles}")),
-        ("@t0 .cb:resul", format!("no node has the kind `resul`; did you mean `[kind='result']`?; {kinds}")),
+        ("@t0 .cb:resul", format!("no node has the kind `resul`; did you mean `[kind='result']`? {kinds}")),
         (
             "@t0 .user",
-            "no node has the type `user`; did you mean `[role='user']`?; types here: ^ah 1, ^root 1, ^seq 1, ^sys 1, cb 16, cb:doc 1, cb:note 1, cb:summary 1, mc 4, mt 4".into(),
+            "no node has the type `user`; did you mean `[role='user']`? types here: ^ah 1, ^root 1, ^seq 1, ^sys 1, cb 16, cb:doc 1, cb:note 1, cb:summary 1, mc 4, mt 4".into(),
         ),
         (
             "@t0 .cb+polici",
-            "no node has the tag `polici`; did you mean `+policy`?; tags here: compaction 1, policy 1, retrieval 1, returns 1, review 1, style 1".into(),
+            "no node has the tag `polici`; did you mean `+policy`? tags here: compaction 1, policy 1, retrieval 1, returns 1, review 1, style 1".into(),
         ),
         ("@t0 [status='okay']", "no node has the status `okay`; values here: failed 1, ok 2".into()),
         ("@t0 [content='refund']", "no node has the content `refund`; did you mean `[content~'refund']`?".into()),
@@ -79,8 +79,8 @@ fn each_reason_has_its_text() {
         ("@t0 .cb @first @p=20", "there are 19 nodes, and the limit or page leaves none of them".into()),
         ("@t0 [text~refund]", "no node has `text`; did you mean `content`?".into()),
         ("@t0 [created_at>'2026']", "no node has `created_at`; did you mean `created_at_iso`?".into()),
-        ("@t0 [role=human]", format!("no node has the role `human`; did you mean `[role='user']`?; {roles}")),
-        ("@t0 .cb:tool_call", format!("no node has the kind `tool_call`; did you mean `[kind='call']`?; {kinds}")),
+        ("@t0 [role=human]", format!("no node has the role `human`; did you mean `[role='user']`? {roles}")),
+        ("@t0 .cb:tool_call", format!("no node has the kind `tool_call`; did you mean `[kind='call']`? {kinds}")),
         // By its form, which is a warning.
         ("@t0 [ttl<1][ttl>3]", String::new()),
     ];

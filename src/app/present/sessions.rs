@@ -13,6 +13,7 @@ use crate::logs::{
 use crate::query::ir::Address;
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::support::text::{counted, printable};
+use crate::tree::document::NO_ROOT;
 use crate::tree::source::{read_file, read_files, read_slice, read_source};
 use crate::tree::{Document, InputError, Limits, SourceError};
 use std::fmt::Write;
@@ -173,8 +174,7 @@ pub(crate) fn build_or_logs(
     }
 }
 
-const DOCUMENT: &str =
-    "expected a snapshot document, or one a line, such as {\"root\": {\"children\": []}}";
+const EXPECTED: &str = "expected a log of an agent, chat messages, or snapshot documents such as {\"root\": {\"children\": []}}";
 
 /// Says of an invalid file that it is a chat log, and how to make a session of it, or why it cannot be read as one; or, if
 /// it has nothing in it, what was expected. Adds to an invalid directory's faults what a directory is read as.
@@ -202,13 +202,20 @@ fn advised(
     match bytes.trim_ascii() {
         b"" => nothing(&format!("{path} is empty")),
         b"[]" => nothing(&format!("{path} is an empty list")),
-        b"{}" => failure.with_help(DOCUMENT),
+        b"{}" => failure.with_help(EXPECTED),
         _ => match refused_log(file, &bytes) {
             Some(refused) => refused,
             None => match import_line(&path.to_string(), &bytes) {
                 Some(line) => {
                     let message = format!("{path} is a chat log, not a session");
                     Failure::plain(Exit::Input, message).with_help(line)
+                }
+                // Who reads logs never made a document, and is not told of its members.
+                None if failure.message().ends_with(NO_ROOT) => {
+                    let message = format!("{path} is neither a log that is known nor a session");
+                    Failure::plain(Exit::Input, message).with_help(format!(
+                        "{EXPECTED}; `pactql import FILE --messages POINTER` says where else messages are"
+                    ))
                 }
                 None => failure,
             },
@@ -285,7 +292,7 @@ fn own(imported: Imported) -> Option<(Vec<ImportedSession>, String)> {
 }
 
 fn nothing(message: &str) -> Failure {
-    Failure::plain(Exit::Input, message).with_help(DOCUMENT)
+    Failure::plain(Exit::Input, message).with_help(EXPECTED)
 }
 
 /// Builds a session of documents that were read from `path`.
@@ -297,7 +304,7 @@ pub(crate) fn build(
     if documents.is_empty() {
         let name = path.display();
         return Err(nothing(&if path.is_dir() {
-            format!("the directory {name} has no snapshot documents")
+            format!("the directory {name} has no logs and no sessions")
         } else {
             format!("{name} is empty")
         }));
