@@ -68,8 +68,9 @@ impl RunCommand for ListArgs {
         }
         let words = &self.sessions.sessions;
         if words.is_empty() && !self.sessions.is_all() {
-            let message = "`--since`, `--until` and `--meta` choose sessions of a store";
-            return Err(Failure::usage(message).with_help("name the store: pactql sessions STORE"));
+            let message = "`--since`, `--until` and `--meta` choose among sessions that are named";
+            return Err(Failure::usage(message)
+                .with_help("name a store, a folder or files: pactql sessions STORE"));
         }
         if words.is_empty() {
             return match newest_logs() {
@@ -197,7 +198,10 @@ fn recent(files: &[LogSource], with: &Invocation) -> Result<Exit> {
             "session": path,
         })
     });
-    let table = TextTable::of(rows, "when project title steps tokens cost session");
+    let table = TextTable::of(
+        rows,
+        "when(UTC)=when project title steps tokens cost session",
+    );
     let table = table.words([1, 2, 6]).numbers([0]).hide_empty();
     let path = found.first();
     let path = path.map_or_else(String::new, |(path, _)| quoted(path));

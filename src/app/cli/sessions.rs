@@ -6,10 +6,10 @@ use super::follow::{FollowedFiles, in_turns};
 use super::input;
 use super::progress::Progress;
 use super::typed::{self, take_time};
-use super::words::{address, retyped};
+use super::words::{address, exists, quoted, retyped};
 use crate::advice::EmptyReason;
 use crate::app::present::answer::{RECONSTRUCTED, note_empty};
-use crate::app::present::folders::{LogSource, files_of, logs_of_machine, newest_logs};
+use crate::app::present::folders::{LogSource, files_of, logs_of_machine, newest_logs, part_of};
 use crate::app::present::followed::FollowedLogs;
 use crate::app::present::known::KnownLogs;
 use crate::app::present::sessions::FileContents;
@@ -18,7 +18,7 @@ use crate::app::present::{Exit, Failure, Result, counted, printable, sessions as
 use crate::engine::{Context, ContextBuilder, EmptyAnswer, Engine, NothingFound};
 use crate::history::Session;
 use crate::index::Snapshot;
-use crate::inspect::{Part, Prices, Report, ReportOptions};
+use crate::inspect::{Part, Prices, Report, ReportOptions, time_of};
 use crate::json::{get, members, string};
 use crate::logs::{self, KnownNames, is_opencode};
 use crate::store::{ListedInfo, Store};
@@ -54,9 +54,12 @@ pub(super) fn ending_text(ending: Ending) -> &'static str {
     }
 }
 
-/// Opens a session: a file, a directory, a session of a store, or standard input for `-`. A log of one
+/// Opens a session: a file, a directory, a session of a store or of a log, or standard input for `-`. A log of one
 /// session is imported in memory. Says what is odd about it.
 pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>> {
+    if part_of(name).is_some() {
+        return open_part(name, limits);
+    }
     if let Some(files) = files_of(name, limits)? {
         let files: Vec<PathBuf> = files.into_iter().map(|file| file.path.into()).collect();
         return Err(Failure::several(Path::new(name), &files));
@@ -66,6 +69,26 @@ pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>> {
     drop(progress);
     say(&read.said);
     read.only(name)
+}
+
+fn open_part(name: &str, limits: Limits) -> Result<Arc<Session>> {
+    let mut opening = Opening::new(limits, false);
+    let sources = opening.sources(&[name.to_owned()])?;
+    let mut found = None;
+    let all = SessionsArgs::default();
+    opening.each(&sources, &all, &|_| (), &mut |opened, ()| {
+        found.get_or_insert(Arc::clone(&opened.session));
+        Ok(())
+    })?;
+    found.ok_or_else(|| no_part(name))
+}
+
+/// Says that a log or a folder has no session of this name.
+fn no_part(word: &str) -> Failure {
+    let (place, part) = part_of(word).unwrap_or((word, ""));
+    let message = format!("{place} has no session `{part}`");
+    let failure = Failure::plain(Exit::Missing, message);
+    failure.with_help(format!("`pactql sessions {}` lists them", quoted(place)))
 }
 
 /// Opens a session that was opened before, by its name, and says nothing.
@@ -142,10 +165,21 @@ impl ReadSessions {
 
     /// The session, where there is one.
     fn only(mut self, name: &str) -> Result<Arc<Session>> {
-        match (self.sessions.pop(), self.sessions.len()) {
-            (Some(session), 0) => Ok(session),
-            (_, others) => Err(opened::expected_one(Path::new(name), others + 1)),
+        if let [_, _, ..] = self.sessions[..] {
+            let names = self.names(&LogSource::new(name).stem, &mut HashSet::new());
+            let one = quoted(&format!("{name}#{}", names[0]));
+            return Err(opened::expected_one(Path::new(name), names.len())
+                .with_help(format!("name one of them: {one}")));
         }
+        let none = || opened::expected_one(Path::new(name), 0);
+        self.sessions.pop().ok_or_else(none)
+    }
+
+    /// The names of the sessions of a log, which is named after `stem`.
+    fn names(&self, stem: &str, taken: &mut HashSet<String>) -> Vec<String> {
+        let known = self.known.iter();
+        let known = known.map(|(name, parent)| KnownNames::new(name.as_deref(), parent.as_deref()));
+        logs::names(stem, &known.collect::<Vec<_>>(), taken)
     }
 
     fn one(session: Arc<Session>) -> Self {
@@ -209,6 +243,60 @@ pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
     words.chunk_by(move |a, b| is_file(a) && is_file(b))
 }
 
+/// Refuses words of which one means nothing. Of a single one that is found when it is read.
+fn check_there(words: &[String]) -> Result<()> {
+    if words.len() < 2 {
+        return Ok(());
+    }
+    for (at, word) in words.iter().enumerate() {
+        match StoreAddress::parse(word) {
+            Some(address) if !address.is_several() => {
+                let store = open_store(address.store, Access::Read)?;
+                if store.count(address.glob())? == 0 {
+                    // Says which names are near.
+                    store.session(address.one()?)?;
+                }
+            }
+            _ if exists(word) => {}
+            Some(address) => {
+                open_store(address.store, Access::Read)?;
+            }
+            None => {
+                let before = at.checked_sub(1).map(|before| &words[before]);
+                let meant = before.and_then(|before| named_in(before, word));
+                let failure = typed::missing(word);
+                return Err(match (meant, before) {
+                    (Some(meant), Some(before)) => {
+                        failure.with_help(retyped(&[before.clone(), word.clone()], vec![meant]))
+                    }
+                    _ => failure,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What names a session of the store, folder or log that stands before its name, instead of a `#`.
+fn named_in(before: &str, name: &str) -> Option<String> {
+    if name.contains('*') {
+        return None;
+    }
+    if let Some(address) = StoreAddress::parse(before) {
+        let store = stores::open(address.store, Access::Read).ok()?;
+        let has = store.count(name).ok()? > 0;
+        return has.then(|| format!("{}#{name}", address.store));
+    }
+    // The files are not read.
+    let path = Path::new(before);
+    let mut files = LogSource::below(path)
+        .ok()
+        .filter(|_| path.is_dir())?
+        .into_iter();
+    let file = files.find(|file| file.stem == name)?;
+    Some(file.path)
+}
+
 /// Opens the sessions that words mean, and keeps them all.
 pub(super) fn open_words(words: &[String], with: &Invocation) -> Result<Vec<Opened>> {
     let mut all = Vec::new();
@@ -240,6 +328,8 @@ struct Opening {
     /// The files of folders that are neither sessions nor logs, and why the first one is not.
     left_out: Vec<String>,
     failure: Option<Failure>,
+    /// The words for sessions of logs, as [`LogSource::part`], of which none was found so far.
+    missing: Vec<String>,
     /// Where logs are followed: what was read of them.
     followed: Option<FollowedLogs>,
 }
@@ -261,13 +351,22 @@ impl Opening {
         }
         let mut all = Vec::new();
         for word in words {
-            match files_of(word, self.limits)? {
-                None => all.push(LogSource::new(word)),
+            let part = part_of(word);
+            let place = part.map_or(&**word, |(place, _)| place);
+            let mut files = match files_of(place, self.limits)? {
+                None => vec![LogSource::new(place)],
                 Some(files) => {
-                    self.several = true;
-                    all.extend(files);
+                    self.several |= part.is_none();
+                    files
+                }
+            };
+            if part.is_some() {
+                self.missing.push(word.clone());
+                for file in &mut files {
+                    file.part = Some(word.clone());
                 }
             }
+            all.extend(files);
         }
         Ok(all)
     }
@@ -284,7 +383,8 @@ impl Opening {
             let path = &source.path;
             if !is_of_folder(source) {
                 // Standard input, a pipe and a directory of documents are one session.
-                return if self.whole && Path::new(path).is_file() {
+                let is_whole = self.whole || source.part.is_some();
+                return if is_whole && Path::new(path).is_file() {
                     let contents = opened::in_folder(Path::new(path), limits, followed)?;
                     ReadSessions::new(contents).map(Ok)
                 } else {
@@ -309,8 +409,11 @@ impl Opening {
         });
         let read: Vec<Result<Result<ReadSessions>>> = read.collect();
         drop(progress);
-        let several = |read: &ReadSessions| read.sessions.len() > 1;
-        self.several |= read.iter().flatten().flatten().any(several);
+        let mut both = sources.iter().zip(&read);
+        self.several |= both.any(|(source, read)| {
+            let read = read.as_ref().ok().and_then(|read| read.as_ref().ok());
+            source.part.is_none() && read.is_some_and(|read| read.sessions.len() > 1)
+        });
         let mut all = Vec::new();
         for (source, read) in sources.iter().zip(read) {
             let read = match read? {
@@ -333,16 +436,13 @@ impl Opening {
     /// Names what was read of a source: by its word or path, in a store by that and their names, in a log as `import`
     /// does.
     fn named(&mut self, source: &LogSource, read: ReadSessions) -> Vec<Opened> {
-        let known = read.known.iter();
-        let known = known.map(|(name, parent)| KnownNames::new(name.as_deref(), parent.as_deref()));
-        let known: Vec<KnownNames<'_>> = known.collect();
         let path = without_passwords(&source.path);
-        let least = usize::from(!is_of_folder(source));
+        let least = usize::from(!is_of_folder(source) && source.part.is_none());
         let (names, log) = if !read.stored.is_empty() {
             let names = read.stored.iter();
             (names.map(|name| format!("{path}#{name}")).collect(), None)
-        } else if known.len() > least {
-            let names = logs::names(&source.stem, &known, &mut self.taken);
+        } else if read.known.len() > least {
+            let names = read.names(&source.stem, &mut self.taken);
             (names, Some(source.path.clone()))
         } else {
             (vec![path.into_owned()], None)
@@ -354,7 +454,15 @@ impl Opening {
             log: log.clone(),
             several: self.several,
         });
-        named.collect()
+        let Some(word) = &source.part else {
+            return named.collect();
+        };
+        let part = part_of(word).map(|(_, part)| part);
+        let found: Vec<Opened> = named.filter(|one| part == Some(&one.name)).collect();
+        if !found.is_empty() {
+            self.missing.retain(|missing| missing != word);
+        }
+        found
     }
 
     /// Opens a file that may have been opened before. Its remarks are made once.
@@ -367,25 +475,42 @@ impl Opening {
         }
     }
 
-    /// Opens all, and gives each session to `visit`. Returns how many there were.
+    /// Opens all, and gives each session that is chosen to `visit`. Returns how many there were.
     fn each<T: Send>(
         &mut self,
         sources: &[LogSource],
+        choice: &SessionsArgs,
         read: ReadEach<'_, T>,
         visit: &mut VisitRead<'_, T>,
     ) -> Result<usize> {
         let tokens = cancel::here();
-        for sources in sources.chunks(TOGETHER) {
-            let opened = self.open(sources)?.into_par_iter().map(|opened| {
+        let mut count = 0;
+        let last = sources.len().saturating_sub(1) / TOGETHER;
+        for (at, sources) in sources.chunks(TOGETHER).enumerate() {
+            let mut chosen = Vec::new();
+            for opened in self.open(sources)? {
+                if choice.has_opened(&opened)? {
+                    chosen.push(opened);
+                }
+            }
+            if let Some(word) = self.missing.first().filter(|_| at == last) {
+                return Err(no_part(word));
+            }
+            count += chosen.len();
+            let chosen = chosen.into_par_iter().map(|opened| {
                 let read = tokens.within(|| read(&opened));
                 (opened, read)
             });
-            for (opened, read) in opened.collect::<Vec<_>>() {
+            for (opened, read) in chosen.collect::<Vec<_>>() {
                 visit(&opened, read)?;
             }
         }
         self.finish()?;
-        Ok(self.opened)
+        if count == 0 && self.opened > 0 {
+            let sessions = counted(self.opened as u64, "session");
+            say(&format!("note: none of {sessions} was chosen\n"));
+        }
+        Ok(count)
     }
 
     /// Says which files were left out; if none could be read, that is a failure.
@@ -553,27 +678,27 @@ pub(super) fn one_or_newest(name: Option<&String>, limits: Limits) -> Result<Str
 }
 
 /// The help on the sessions of a command that is about all logs where none is named.
-pub(super) const EVERY_LOG: &str = "Sessions: files, directories, `STORE#name`, `STORE#glob`, `STORE`, or `-` for standard \
-     input [default: all logs that agents keep on this machine]";
+pub(super) const EVERY_LOG: &str = "Sessions: files, directories, `FILE#name` of a log, `STORE#name`, `STORE#glob`, `STORE`, or \
+     `-` for standard input [default: all logs that agents keep on this machine]";
 
 /// The sessions of a command.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct SessionsArgs {
-    /// Sessions: files, directories, `STORE#name`, `STORE#glob`, `STORE`, or `-` for standard input [default: the
-    /// newest log of an agent that ran in this directory, else the newest on this machine].
+    /// Sessions: files, directories, `FILE#name` of a log, `STORE#name`, `STORE#glob`, `STORE`, or `-` for standard input
+    /// [default: the newest log of an agent that ran in this directory, else the newest on this machine].
     #[arg(value_name = "SESSION")]
     pub(super) sessions: Vec<String>,
-    /// Only sessions of a store whose newest snapshot was committed at this time or later: a date, or a date and a time
-    /// with its zone, such as 2026-01-31T09:00:00Z. Snapshots of a log without times were committed when it was
-    /// imported.
-    #[arg(long, value_name = "TIME", value_parser = first_of_day, help_heading = "Sessions of a store")]
+    /// Only sessions whose newest snapshot was committed at this time or later: a date, or a date and a time with its
+    /// zone, such as 2026-01-31T09:00:00Z. Snapshots of a log without times were committed when it was imported into a
+    /// store; in a file they have no time.
+    #[arg(long, value_name = "TIME", value_parser = first_of_day, help_heading = "Which sessions")]
     since: Option<i64>,
-    /// Only sessions of a store whose newest snapshot was committed at this time or earlier.
-    #[arg(long, value_name = "TIME", value_parser = last_of_day, help_heading = "Sessions of a store")]
+    /// Only sessions whose newest snapshot was committed at this time or earlier.
+    #[arg(long, value_name = "TIME", value_parser = last_of_day, help_heading = "Which sessions")]
     until: Option<i64>,
-    /// Only sessions of a store whose newest snapshot has this value in `meta` or `meta.request`, such as
-    /// model=gpt-4o; may be given several times, and all must hold.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = "Sessions of a store")]
+    /// Only sessions whose newest snapshot has this value in `meta` or `meta.request`, such as model=gpt-4o; may be given
+    /// several times, and all must hold.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = "Which sessions")]
     meta: Vec<(String, String)>,
     /// Whether the branches and subagents of a log that is named are opened, too, as those of a log in a folder are.
     #[arg(skip)]
@@ -918,7 +1043,8 @@ impl SessionsArgs {
         })
     }
 
-    /// As [`SessionsArgs::each_of`], with what `read` returns for each session: it is called in parallel.
+    /// As [`SessionsArgs::each_of`], with what `read` returns for each session: it is called in parallel. Nothing is
+    /// visited if one of the words means nothing.
     pub(super) fn each_read<T: Send>(
         &self,
         words: &[String],
@@ -927,6 +1053,7 @@ impl SessionsArgs {
         read: ReadEach<'_, T>,
         visit: &mut VisitRead<'_, T>,
     ) -> Result<usize> {
+        check_there(words)?;
         let mut count = 0;
         let mut several = words.len() > 1;
         for run in runs(words) {
@@ -935,18 +1062,10 @@ impl SessionsArgs {
                 count += self.of_store(address, several, to_open, read, visit)?;
                 continue;
             }
-            if !self.is_all() {
-                let message = format!(
-                    "`--since`, `--until` and `--meta` choose sessions of a store, and `{}` is none",
-                    run[0]
-                );
-                return Err(Failure::usage(message)
-                    .with_help("pactql import FILE... -o STORE.db puts sessions into a store"));
-            }
             let mut opening = Opening::new(with.limits, several);
             opening.whole = self.whole;
             let sources = opening.sources(run)?;
-            count += opening.each(&sources, read, visit)?;
+            count += opening.each(&sources, self, read, visit)?;
             several |= opening.several;
         }
         Ok(count)
@@ -963,14 +1082,36 @@ impl SessionsArgs {
             return self.each_of(&self.sessions, to_open, with, visit);
         }
         let mut opening = Opening::new(with.limits, true);
-        opening.each(&logs_of_machine()?, &|_| (), &mut |opened, ()| {
+        opening.each(&logs_of_machine()?, self, &|_| (), &mut |opened, ()| {
             visit(opened)
         })
     }
 
-    /// Whether no option chooses among the sessions of a store.
+    /// Whether no option chooses among the sessions.
     pub(super) fn is_all(&self) -> bool {
         self.since.is_none() && self.until.is_none() && self.meta.is_empty()
+    }
+
+    /// Whether a session is chosen whose newest commit has this time and this `meta`.
+    fn has(&self, committed_at_ns: Option<i64>, meta: Option<&str>) -> bool {
+        let after = |since| committed_at_ns >= Some(since);
+        let before = |until| committed_at_ns.is_some_and(|time| time <= until);
+        let has = |pair| meta.is_some_and(|meta| has(meta, pair));
+        self.since.is_none_or(after) && self.until.is_none_or(before) && self.meta.iter().all(has)
+    }
+
+    /// As [`SessionsArgs::has`], of a session outside stores: its newest commit has the time that its log says.
+    fn has_opened(&self, opened: &Opened) -> Result<bool> {
+        if self.is_all() {
+            return Ok(true);
+        }
+        let newest = match opened::at(&opened.session, Some("@t0")) {
+            Ok(newest) => newest,
+            Err(failure) if failure.is_no_snapshot() => return Ok(false),
+            Err(failure) => return Err(failure),
+        };
+        let time = time_of(&newest).and_then(|time| nanos_of_rfc3339(&time));
+        Ok(self.has(time, newest.meta().value("meta")))
     }
 
     fn of_store<T: Send>(
@@ -1028,15 +1169,7 @@ impl SessionsArgs {
         let most = if self.is_all() { most } else { usize::MAX };
         let mut found = store.page(address.glob(), "", most)?;
         let all = found.len();
-        found.retain(|ListedInfo { info, meta }| {
-            let after = |since| info.committed_at_ns >= Some(since);
-            let before = |until| info.committed_at_ns.is_some_and(|time| time <= until);
-            let meta = meta.as_deref();
-            let has = |pair| meta.is_some_and(|meta| has(meta, pair));
-            self.since.is_none_or(after)
-                && self.until.is_none_or(before)
-                && self.meta.iter().all(has)
-        });
+        found.retain(|one| self.has(one.info.committed_at_ns, one.meta.as_deref()));
         if found.is_empty() && all > 0 {
             let sessions = counted(all as u64, "session");
             let store = without_passwords(address.store);

@@ -10,7 +10,7 @@ use super::words::{
 pub(super) use crate::app::present::sessions::{ends, time};
 use crate::app::present::stores::{self, Access, StoreAddress};
 use crate::app::present::{Exit, Failure, Result, quote};
-use crate::support::diag::nearest;
+use crate::support::diag::{nearest, nearest_at};
 use crate::tree::SourceError;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
@@ -20,6 +20,9 @@ use std::path::Path;
 /// Names of commands that were, or that other tools have, and the command line here; `{}` is the words that
 /// were typed after the name, `{word}` the name.
 const COMMANDS: &str = include_str!("typed_commands.txt");
+
+/// How like a value must be to be advised: values of an option are short words, of which half the letters say little.
+const LIKE: f64 = 0.6;
 
 /// Commands that only read: these are guessed for a word that is like them.
 const READERS: &str = "show steps diff blame view select grep top explain sql fields usage tokens prefix bench assert verify \
@@ -157,8 +160,9 @@ pub(super) fn failure(error: &Error, program: &Command, words: &[String]) -> Fai
             if !valid.is_empty() {
                 message.extend(["; it takes ", &valid.join(", ")]);
             }
-            let near = text(ContextKind::SuggestedValue);
-            Failure::value(message).near(Some(&*near).filter(|near| !near.is_empty()))
+            let typed = text(ContextKind::InvalidValue);
+            let valid = valid.iter().map(String::as_str);
+            Failure::value(message).near(nearest_at(LIKE, &typed, valid))
         }
         ErrorKind::MissingRequiredArgument => {
             let called = |argument: &String| match argument.split_once(' ') {
@@ -229,8 +233,10 @@ fn command(word: &str, typed: &Typed<'_>) -> Failure {
 fn after(line: &str, words: &[String]) -> String {
     let name = line.split(' ').next().unwrap_or_default();
     let takes_where = has("show steps tokens prefix", name);
+    // `tail -f FILE` has said it.
+    let is_said = |word: &String| line.contains("--follow") && has("-f -F", word);
     let mut out = Vec::new();
-    for word in whole(words) {
+    for word in whole(words).into_iter().filter(|word| !is_said(word)) {
         if takes_where && is_selector(&word) {
             out.push("--where".to_owned());
         }
@@ -264,7 +270,7 @@ fn no_command(typed: &Typed<'_>) -> Failure {
 }
 
 /// Says of a path, or of a store, that nothing is there.
-fn missing(path: &str) -> Failure {
+pub(super) fn missing(path: &str) -> Failure {
     let store = StoreAddress::parse(path).map(|address| stores::open(address.store, Access::Read));
     if let Some(Err(failure)) = store {
         return failure;
@@ -313,11 +319,27 @@ fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
     Failure::usage(message).with_help(typed.usage())
 }
 
+/// The range that is meant by two snapshots with a `-` between them, such as `3-5`.
+fn with_dots(word: &str) -> Option<String> {
+    let (from, to) = word.split_once('-')?;
+    let range = format!("{from}..{to}");
+    ends(&range).map(|_| range)
+}
+
 /// Takes the time from the words of a command, which may stand among its sessions; `given` is that of an option.
 pub(super) fn take_time(
     words: &[String],
     given: Option<&String>,
 ) -> Result<(Vec<String>, Option<String>)> {
+    let dashed = words.iter().filter(|word| !is_file(word)).chain(given);
+    if let Some((word, range)) = dashed
+        .filter_map(|word| Some((word, with_dots(word)?)))
+        .next()
+    {
+        let message = format!("expected a snapshot or a range such as `{range}`, found `{word}`");
+        let help = retyped(std::slice::from_ref(word), vec![range]);
+        return Err(Failure::usage(message).with_help(help));
+    }
     let is_time = |word: &&String| !is_file(word) && time(word).is_some();
     let (times, names): (Vec<&String>, Vec<&String>) = words.iter().partition(is_time);
     let typed: Vec<String> = times.iter().copied().cloned().collect();

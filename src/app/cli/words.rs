@@ -1,6 +1,7 @@
 //! Arguments as words: which are selectors and which are files, how a shell is given them, and what is said if they are
 //! missing, swapped, or cut into words by the shell.
 
+use crate::app::present::folders::part_of;
 pub(super) use crate::app::present::sessions::typed_address as address;
 pub(super) use crate::app::present::shell::{in_quotes, quoted};
 use crate::app::present::stores::StoreAddress;
@@ -64,10 +65,12 @@ pub(super) fn is_file(word: &str) -> bool {
     exists(word) || has_file_ending(word) || StoreAddress::parse(word).is_some()
 }
 
-/// Whether there is a file, a directory or a store with this name, or it means standard input.
+/// Whether there is a file, a directory or a store with this name, or one with the session that it means, or it means
+/// standard input.
 pub(super) fn exists(word: &str) -> bool {
     word == "-"
         || Path::new(word).exists()
+        || part_of(word).is_some()
         || StoreAddress::parse(word).is_some_and(StoreAddress::exists)
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct LogSource {
     pub(crate) stem: String,
     /// Whether a directory lists it, and no argument names it.
     pub(crate) is_listed: bool,
+    /// The word, where one session is meant that it may have: [`part_of`] says which.
+    pub(crate) part: Option<String>,
 }
 
 impl LogSource {
@@ -31,6 +33,7 @@ impl LogSource {
             path: path.to_owned(),
             stem: stem.to_owned(),
             is_listed: false,
+            part: None,
         }
     }
 
@@ -80,6 +83,7 @@ impl LogSource {
                 stem: logs::stem(&inside).to_owned(),
                 path: file.display().to_string(),
                 is_listed: !is_storage(&file),
+                part: None,
             }
         });
         Ok(files.collect())
@@ -110,6 +114,16 @@ fn is_beside_log(file: &Path) -> bool {
         .filter(|above| above.ends_with("tool-results"));
     let session = above.and_then(Path::parent);
     session.is_some_and(|session| session.with_extension("jsonl").exists())
+}
+
+/// The log or folder, and the name of a session of it, that `FILE#NAME` means; `None` of a file, and of a store.
+pub(crate) fn part_of(word: &str) -> Option<(&str, &str)> {
+    if !word.contains('#') || Path::new(word).exists() || StoreAddress::parse(word).is_some() {
+        return None;
+    }
+    let mut parts = word.rmatch_indices('#');
+    let (at, _) = parts.find(|(at, _)| *at > 0 && Path::new(&word[..*at]).exists())?;
+    Some((&word[..at], &word[at + 1..]))
 }
 
 /// The files of a folder of sessions or logs; `None` of anything else, such as a directory of the documents of one

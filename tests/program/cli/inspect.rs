@@ -80,7 +80,6 @@ fn every_command_takes_the_same_words() {
             ),
             (&["--since", "yesterday"], 3, "expected a date"),
             (&["--meta", "model"], 3, "expected KEY=VALUE"),
-            (&["--since", "2026-01-01"], 1, "choose sessions of a store"),
         ] {
             fails(&[command, &[travel][..], more].concat(), code, message);
         }
@@ -274,6 +273,32 @@ fn sums_over_sessions() {
         ),
     ] {
         fails(arguments, code, message);
+    }
+}
+
+/// `--since`, `--until` and `--meta` choose among files as among the sessions of a store.
+#[test]
+fn sessions_of_files_are_chosen() {
+    let scratch = Scratch::new("inspect-chosen");
+    let travel = travel(&scratch);
+    for (more, count) in [
+        (&[][..], 2),
+        (&["--since", "2026-03-10"], 1),
+        (&["--until", "2026-03-10"], 1),
+        (&["--since", "2026-03-01", "--until", "2026-03-20"], 2),
+        (&["--meta", "model=gpt-4o-2024-08-06"], 1),
+        (&["--since", "2100-01-01"], 0),
+    ] {
+        let command = ["tokens", "--unused", &travel, AGENT, "--json"];
+        let ran = pactql(&[&command[..], more].concat());
+        assert_eq!(
+            (ran.code, ran.out.lines().count()),
+            (0, count),
+            "{more:?}: {}",
+            ran.err
+        );
+        let is_said = ran.err.contains("none of 2 sessions was chosen");
+        assert_eq!(is_said, count == 0, "{more:?}: {}", ran.err);
     }
 }
 

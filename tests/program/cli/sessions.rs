@@ -368,8 +368,17 @@ fn bad_inputs_are_reported_with_their_place() {
     );
     let message = fails(&["render", &chats], 5, "E_INPUT");
     assert!(
-        message.contains("is a chat log of 2 sessions, and one is expected\nhelp: pactql import"),
+        message
+            .contains("is a chat log of 2 sessions, and one is expected\nhelp: name one of them:"),
         "{message}"
+    );
+    let second = format!("{chats}#chats-2");
+    assert!(answer(&["render", &second]).contains("\"b\""));
+    assert!(answer(&["grep", "-l", "b", &second]).contains("chats-2"));
+    fails(
+        &["render", &format!("{chats}#none")],
+        4,
+        "no session `none`",
     );
     let listed = answer(&["sessions", &chats, "--json"]);
     let listed = listed.lines().map(|line| parsed(line)["name"].clone());
@@ -386,7 +395,7 @@ fn bad_inputs_are_reported_with_their_place() {
     // A session without snapshots has nothing to show.
     let empty = scratch.path("empty");
     std::fs::create_dir(&empty).expect("a directory");
-    fails(&["render", &empty], 5, "no snapshot documents");
+    fails(&["render", &empty], 5, "has no logs and no sessions");
     fails(
         &["import", CHAT, "-o", "no/such/folder/x.jsonl"],
         6,

@@ -513,6 +513,12 @@ fn usage_of_a_machine() {
     let by_day = ["usage", "--by", "day", "--json"];
     let found = on_machine(&home, &[], &by_day);
     assert_eq!(groups(&found.1), summed(&logs)[0], "{}", found.2);
+    for (option, sum) in [("--since", 0), ("--until", groups(&found.1).len())] {
+        let chosen = [&by_day[..], &[option, "2100-01-01"]].concat();
+        let (_, out, err) = on_machine(&home, &[], &chosen);
+        assert_eq!(groups(&out).len(), sum, "{option}: {err}");
+        assert_eq!(err.contains("was chosen"), sum == 0, "{option}: {err}");
+    }
     // Where variables say so; a response that is in two places counts once, and a place that is named twice is one.
     put(&other, &of("claude", "projects"));
     put(&other, &of("codex", "sessions"));
