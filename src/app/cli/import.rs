@@ -158,6 +158,20 @@ impl ImportArgs {
                 None if word.ends_with('/') || Path::new(word).is_dir() => {
                     ImportTarget::Directory(word)
                 }
+                None if [".sqlite", ".sqlite3", ".db3"]
+                    .iter()
+                    .any(|end| word.ends_with(end)) =>
+                {
+                    let message = format!(
+                        "`{word}` is not the name of a store, so JSON Lines would be written"
+                    );
+                    let name = word.rsplit_once('.').map_or(word, |(name, _)| name);
+                    return Err(Failure::usage(message).with_help(format!(
+                        "a store ends in `.db`: -o {}; or: -o {}",
+                        quoted(&format!("{name}.db")),
+                        quoted(&format!("sqlite:{word}"))
+                    )));
+                }
                 None => ImportTarget::File(word),
             },
         };

@@ -2,8 +2,8 @@
 
 use super::command::{Invocation, stream};
 use super::progress::Progress;
-use super::words::{in_quotes, is_selector, quoted};
-use crate::app::present::{Exit, Failure, Result};
+use super::words::{in_quotes, is_selector, quoted, retyped, words};
+use crate::app::present::{Exit, Failure, Result, quote};
 use crate::logs::file::output;
 use crate::logs::stem;
 use crate::support::diag::{Code, Diagnostic, Error, nearest};
@@ -26,6 +26,15 @@ pub(super) fn name(input: &str) -> PathBuf {
 pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
     if failure.exit() != Exit::Missing {
         return failure;
+    }
+    let command = words().into_iter().next().unwrap_or_default();
+    if command == "assert" && is_condition(name) {
+        let rest = retyped(&[name.to_owned()], vec![STDIN.to_owned()]);
+        return Failure::usage("expected a file of conditions, found a condition")
+            .with_help(format!("echo {} | {rest}", quoted(name)));
+    }
+    if is_id(name) {
+        return failure.with_help(of_id(&command, name));
     }
     if is_selector(name) {
         return Failure::usage("expected a session, found a selector")
@@ -56,6 +65,33 @@ pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
         Some(help) => help,
         None => format!("there is no directory {}", missing.display()),
     })
+}
+
+/// Whether a word begins as a condition of `assert`, which are in a file.
+fn is_condition(word: &str) -> bool {
+    let known = "none some count order prefix tokens growth cost unused";
+    let (first, rest) = word.split_once(' ').unwrap_or_default();
+    !rest.is_empty() && known.split(' ').any(|known| known == first)
+}
+
+/// Whether a word is an id such as `cb:u3`, and neither a path nor a selector.
+fn is_id(word: &str) -> bool {
+    let (class, rest) = word.split_once(':').unwrap_or_default();
+    let is_class = class.len() > 1 && class.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:".contains(&byte);
+    is_class && !rest.is_empty() && rest.bytes().all(is_plain)
+}
+
+/// The command that shows the node of an id, which was typed in the place of a session.
+fn of_id(command: &str, id: &str) -> String {
+    let test = format!("[id={}]", quote(id));
+    let mut words = vec!["--where".to_owned(), test.clone()];
+    match command {
+        "show" => words.push("--full".to_owned()),
+        "steps" | "tokens" | "prefix" | "grep" => {}
+        _ => return format!("pactql select SESSION {}", in_quotes(&test)),
+    }
+    retyped(&[id.to_owned()], words)
 }
 
 /// How to read `release/reviewer`, the name of a part of the log `release.jsonl`, where there is no directory `release`.

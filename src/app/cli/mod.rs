@@ -97,7 +97,8 @@ struct Cli {
     /// 1024³.
     #[arg(long, global = true, display_order = LAST, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
     max_input: u64,
-    /// End after this time, with exit code 124: `500ms`, `30s`, `5m`.
+    /// End after this time, with exit code 124: `500ms`, `30s`, `5m`. `view`, `serve` and `context serve` go on: of them
+    /// each answer ends after it.
     #[arg(long, global = true, display_order = LAST, value_name = "TIME", value_parser = interrupt::time)]
     timeout: Option<std::time::Duration>,
     #[command(subcommand)]
@@ -203,7 +204,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = typed::with_command(arguments, program);
     let matches = program().try_get_matches_from(arguments);
     let parsed = matches
-        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, options::order(&matches))));
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, options::order(&matches)?)));
     let (cli, order) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return refuse(&error),

@@ -8,6 +8,7 @@ use crate::render::Provider;
 use crate::support::diag;
 pub(super) use crate::support::table::{Paint, RowOrder, Tint};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, ColorChoice, ValueEnum};
 use std::io::IsTerminal;
 
@@ -40,7 +41,7 @@ pub(super) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// The options of a command that prints a table with these columns.
+/// The options of a command that prints a table with these columns. The first one of `--by` has the name of the group.
 pub(super) fn rows<const N: usize>(columns: [&'static str; N]) -> [Arg; 3] {
     let number = Arg::new("number").short('n').value_name("N");
     let number = number.value_parser(clap::value_parser!(usize));
@@ -57,20 +58,37 @@ pub(super) fn rows<const N: usize>(columns: [&'static str; N]) -> [Arg; 3] {
     all.map(|arg| arg.conflicts_with("json").help_heading("Rows"))
 }
 
+/// What `--by` groups by: the title of the first column.
+const GROUPS: [&str; 13] = [
+    "day", "month", "model", "project", "session", "agent", "region", "role", "kind", "turn",
+    "tool", "key", "block",
+];
+
 /// The rows that the options of [`rows`] ask for, of whichever command was typed.
-pub(super) fn order(matches: &ArgMatches) -> RowOrder {
+pub(super) fn order(matches: &ArgMatches) -> clap::error::Result<RowOrder> {
     if let Some((_, below)) = matches.subcommand() {
         return order(below);
     }
     // A name is needed as long as the program runs.
     let leak = |name: &String| &*Box::leak(name.clone().into_boxed_str());
-    let sort = matches.try_get_one("sort").ok().flatten();
+    let sort: Option<&String> = matches.try_get_one("sort").ok().flatten();
     let reverse = matches.try_get_one("reverse").ok().flatten();
-    RowOrder {
+    let group = matches.try_get_raw("by").ok().flatten();
+    let group = group.and_then(|mut group| group.next()?.to_str());
+    if let (Some(sort), Some(group)) = (sort, group)
+        && GROUPS.contains(&&**sort)
+        && sort != group
+    {
+        let message = format!(
+            "the rows are by {group}, and have no column `{sort}`; `--by {sort}` makes them by {sort}"
+        );
+        return Err(clap::Error::raw(ErrorKind::ValueValidation, message));
+    }
+    Ok(RowOrder {
         by: sort.map(leak),
         is_reversed: reverse.copied().unwrap_or_default(),
         most: matches.try_get_one("number").ok().flatten().copied(),
-    }
+    })
 }
 
 /// How results are printed.

@@ -140,7 +140,7 @@ fn report<R: Report + Send>(
 /// its definition. Images are not counted, and their number is given. The provider's own count is beside it, if
 /// the session has it. `--unused` and `--duplicates` list what was sent in vain.
 #[derive(Args, Debug)]
-#[command(args(rows(["name", "bytes", "blocks", "provider-in", "requests", "sent", "cached", "cost"])))]
+#[command(args(rows(["region", "role", "kind", "turn", "tool", "key", "block", "name", "bytes", "blocks", "provider-in", "requests", "sent", "cached", "cost"])))]
 pub(super) struct TokensArgs {
     #[command(flatten)]
     inspected: InspectedArgs,
@@ -467,7 +467,7 @@ impl RunCommand for ShowArgs {
 /// counted once.
 #[derive(Args, Debug)]
 #[command(mut_arg("sessions", |sessions| sessions.help(EVERY_LOG)))]
-#[command(args(rows(["name", "requests", "tokens-in", "cached", "cache-writes", "tokens-out", "cost"])))]
+#[command(args(rows(["day", "month", "model", "project", "session", "agent", "requests", "tokens-in", "cached", "cache-writes", "tokens-out", "cost"])))]
 pub(super) struct UsageCommand {
     #[command(flatten)]
     sessions: SessionsArgs,
@@ -500,7 +500,7 @@ impl RunCommand for UsageCommand {
 /// blocks in it count. With --over, a block counts in each snapshot that has it, so the sums are what was sent in all
 /// requests.
 #[derive(Args, Debug)]
-#[command(args(rows(["name", "bytes", "blocks"])))]
+#[command(args(rows(["session", "region", "role", "kind", "turn", "tool", "key", "block", "bytes", "blocks"])))]
 pub(super) struct TopArgs {
     #[command(flatten)]
     sessions: SessionsArgs,

@@ -8,7 +8,8 @@ use std::net::IpAddr;
 /// What did the models see, step by step? Opens a page in the browser, which follows what grows.
 ///
 /// The page is served on this machine alone, and its address has a random token. It asks for nothing from
-/// anywhere else. Ctrl-C ends it. `pactql share --html` writes the same page of one session as a file.
+/// anywhere else. Ctrl-C ends it. `pactql share --html` writes the same page of one session as a file. With --timeout, an
+/// answer may take this long [default: 30s].
 #[derive(Args, Debug)]
 pub(super) struct ViewArgs {
     /// Stores, files, folders of logs or `STORE#glob` [default: the logs of this machine's agents].

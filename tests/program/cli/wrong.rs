@@ -99,9 +99,9 @@ fn advised(err: &str) -> Option<&str> {
         })?;
     let is_place =
         |word: &str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    // A bench takes seconds.
-    let bench = help.starts_with("pactql bench ");
-    let whole = help.starts_with("pactql ") && !help.contains(", or ") && !bench;
+    // A bench takes seconds, and what is followed has no end.
+    let long = help.starts_with("pactql bench ") || help.contains(" --follow");
+    let whole = help.starts_with("pactql ") && !help.contains(", or ") && !long;
     let filled = !help.split([' ', '[', ']']).any(is_place);
     (whole && filled).then_some(help)
 }
