@@ -16,7 +16,7 @@ use super::pipeline::{Op, Pipeline};
 use super::statement::BoundSelector;
 use crate::advice::EmptyReason;
 use crate::history::{LoadFailure, Moment, Position, Union, run_union};
-use crate::index::{Bits, Snapshot, mask};
+use crate::index::{Snapshot, mask};
 use crate::query::exec::{
     Counters, MatchedRows, RunInput, SmallCounters, Trace, count, is_local, run, run_while,
 };
