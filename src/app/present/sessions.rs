@@ -211,7 +211,7 @@ fn advised(
                     Failure::plain(Exit::Input, message).with_help(line)
                 }
                 // Who reads logs never made a document, and is not told of its members.
-                None if failure.message().ends_with(NO_ROOT) => {
+                None if !begins_as_session(&bytes) && failure.message().ends_with(NO_ROOT) => {
                     let message = format!("{path} is neither a log that is known nor a session");
                     Failure::plain(Exit::Input, message).with_help(format!(
                         "{EXPECTED}; `pactql import FILE --messages POINTER` says where else messages are"
