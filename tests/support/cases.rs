@@ -4,7 +4,7 @@
 
 /// Cases of a property by default, and where `CI` is set.
 const FEW: u32 = 200;
-const MANY: u32 = 300;
+const MANY: u32 = 400;
 
 /// The number to which the counts of the tests refer: `share(n)` is `n` with `PACTQL_CASES=20000`.
 const WHOLE: u32 = 20_000;
