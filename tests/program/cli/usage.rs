@@ -2,7 +2,7 @@
 
 use super::{CHAT, Scratch, answer, fails, pactql};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,9 +30,12 @@ fn number(object: &Value, name: &str) -> u64 {
     object[name].as_u64().unwrap_or(0)
 }
 
-/// Of Claude Code each line of a response repeats its id, and the last one has the whole usage.
+/// Of Claude Code each line of a response repeats its id, and the last one has the whole usage. Where no line says why
+/// it stopped, though it has a place for it, and the count of the reply never grew, the end is not in the log.
 fn of_claude_code(log: &str) -> Responses {
     let mut responses = Responses::new();
+    let mut firsts = BTreeMap::new();
+    let mut ended = BTreeSet::new();
     for line in lines(log).filter(|line| line["type"] == "assistant") {
         let (message, usage) = (&line["message"], &line["message"]["usage"]);
         if !usage.is_object() {
@@ -43,8 +46,17 @@ fn of_claude_code(log: &str) -> Responses {
             number(usage, "cache_creation_input_tokens"),
         );
         let input = number(usage, "input_tokens") + read + written;
-        let sums = [1, input, read, written, number(usage, "output_tokens")];
+        let mut output = number(usage, "output_tokens");
         let id = text(&message["id"]);
+        if !message["stop_reason"].is_null() {
+            ended.insert(id.clone());
+        } else if message.get("stop_reason").is_some() {
+            firsts.entry(id.clone()).or_insert(output);
+        }
+        if !ended.contains(&id) && firsts.get(&id) == Some(&output) {
+            output = 0;
+        }
+        let sums = [1, input, read, written, output];
         responses.retain(|(known, ..)| *known != id);
         responses.push((id, day(&line), text(&message["model"]), sums));
     }
