@@ -36,6 +36,7 @@ class Used(TypedDict):
     nano_dollars: int
     uncounted: int
     uncounted_replies: NotRequired[int]
+    unanswered: NotRequired[int]
     unpriced: int
 
 
