@@ -56,7 +56,6 @@ impl Nothing<'_> {
 
     /// What no node has of several sessions, in which one selector found nothing: of names and values that are not
     /// known.
-    #[cfg(feature = "cli")]
     pub(crate) fn unknown_in_all(sessions: &[Self]) -> Vec<EmptyReason> {
         let mut reasons = Vec::new();
         if let Some(first) = sessions.first() {

@@ -234,8 +234,16 @@ impl Unknown<'_> {
 
     fn unknown_name(&self, name: &str) -> EmptyReason {
         let names = self.here.names();
-        let near = other_word(&NAMES, name, |ours| names.contains(ours))
-            .or_else(|| nearest(name, names.iter().copied().filter(|other| *other != name)))
+        let others = || names.iter().copied().filter(|other| *other != name);
+        let nearest = || {
+            let near = nearest(own(name), others().map(own))?;
+            others().find(|other| own(other) == near)
+        };
+        // A name of documents may be absent, and is not misspelled.
+        let is_known = NAMES.iter().any(|(_, ours)| *ours == name);
+        let near = other_word(&NAMES, name, |ours| names.contains(ours));
+        let near = near
+            .or_else(|| nearest().filter(|_| !is_known))
             .map(str::to_owned);
         let own = |name: &&&str| matches!(Attr::from_name(name), Attr::Custom(_));
         let listed = names.iter().filter(own).map(|&name| name.to_owned());
@@ -326,6 +334,11 @@ impl Unknown<'_> {
             _ => format!("[{}={}]", spelled(attr), quote(value)),
         }
     }
+}
+
+/// A name without what many names share, as that makes none of them more like another.
+fn own(name: &str) -> &str {
+    name.strip_prefix("data_").unwrap_or(name)
 }
 
 /// The name of an attribute in selectors: what `v0.1` tests over stored fields has the ordinary name.

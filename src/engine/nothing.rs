@@ -60,7 +60,6 @@ impl NothingFound {
 
     /// What no node has of several sessions, where one selector found nothing in any of them; empty if each has what
     /// it names. Linear in the nodes read.
-    #[cfg(feature = "cli")]
     pub(crate) fn unknown_in_all<'a>(all: impl IntoIterator<Item = &'a Self>) -> Vec<EmptyReason> {
         let all: Vec<Nothing<'_>> = all.into_iter().map(Self::nothing).collect();
         Nothing::unknown_in_all(&all)

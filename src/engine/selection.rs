@@ -441,8 +441,15 @@ impl Selection {
         recipe.nothing().reasons()
     }
 
+    /// Names and values that no node has, each with what may have been meant, if it found nothing. Linear in the nodes read.
+    pub(crate) fn meant(&self) -> Vec<String> {
+        let nothing = self.nothing();
+        let unknown = nothing.map_or_else(Vec::new, |it| NothingFound::unknown_in_all([&it]));
+        let corrected = unknown.iter().filter(|reason| reason.is_corrected());
+        corrected.map(EmptyReason::to_string).collect()
+    }
+
     /// The selector and what it read, if it found nothing.
-    #[cfg(feature = "cli")]
     pub(crate) fn nothing(&self) -> Option<NothingFound> {
         if self.count() > 0 {
             return None;

@@ -34,6 +34,9 @@ pub struct Checked {
     pub failures: usize,
     /// The first failures.
     pub first: Vec<Failed>,
+    /// Names and values of its selectors that no node has, each with what may have been meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// Where a condition does not hold.
@@ -69,10 +72,11 @@ impl Report for AssertReport {
             .prices(options.prices.clone());
         let mut checked = Vec::with_capacity(options.conditions.len());
         for (line, condition) in &options.conditions {
+            let mut notes = Vec::new();
             let failures = if empty {
                 vec![Failed::new("the session has no snapshots")]
             } else {
-                failures(engine, session, condition, &mut requests, &with)?
+                failures(engine, session, condition, &mut requests, &with, &mut notes)?
             };
             checked.push(Checked {
                 line: *line,
@@ -80,6 +84,7 @@ impl Report for AssertReport {
                 holds: failures.is_empty(),
                 failures: failures.len(),
                 first: failures.into_iter().take(LISTED).collect(),
+                notes,
             });
         }
         Ok(Self {
@@ -88,7 +93,7 @@ impl Report for AssertReport {
         })
     }
 
-    /// A line for each condition, and one for each of the first failures.
+    /// A line for each condition, and one for each of the first failures and each note.
     fn text(&self, _: &ReportOptions, paint: Paint) -> String {
         let mut out = String::new();
         for checked in &self.conditions {
@@ -110,6 +115,9 @@ impl Report for AssertReport {
             }
             if let more @ 1.. = checked.failures - checked.first.len() {
                 let _ = writeln!(out, "         {}", counted(more as u64, "more failure"));
+            }
+            for note in &checked.notes {
+                let _ = writeln!(out, "         note: {}", printable(note));
             }
         }
         out
@@ -153,16 +161,22 @@ impl Failed {
     }
 }
 
-/// `options` are about all committed snapshots.
+/// `options` are about all committed snapshots. Adds to `notes` what may have been meant by a selector that finds nothing,
+/// as that alone looks like a `none` that holds.
 fn failures(
     engine: &Engine,
     session: &Session,
     condition: &Condition,
     requests: &mut Option<PrefixReport>,
     options: &ReportOptions,
+    notes: &mut Vec<String>,
 ) -> Result<Vec<Failed>, Error> {
     let history = session.history();
-    let rows_of = |selector: &PlacedSelector| engine.rows(session, &selector.text);
+    let mut rows_of = |selector: &PlacedSelector| -> Result<Selection, Error> {
+        let rows = engine.rows(session, &selector.text)?;
+        notes.extend(rows.meant());
+        Ok(rows)
+    };
     Ok(match condition {
         Condition::None(selector) => {
             let rows = rows_of(selector)?;

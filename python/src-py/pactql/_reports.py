@@ -210,6 +210,7 @@ class ConditionResult(TypedDict):
     holds: bool
     failures: int
     first: list[dict[str, Any]]
+    notes: NotRequired[list[str]]
 
 
 class Checked(TypedDict):

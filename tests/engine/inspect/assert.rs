@@ -361,3 +361,43 @@ fn conditions_hold_or_say_where_they_do_not() {
         }
     }
 }
+
+/// A mistake in a condition that holds is seen; a value that is far from all others may be meant.
+#[test]
+fn a_selector_that_finds_nothing_has_a_note_where_another_is_near() {
+    let session = Session::open("fixtures/support-agent.jsonl").expect("a session");
+    for (line, note) in [
+        (
+            "none .cb[rol='user']",
+            "no node has `rol`; did you mean `role`?",
+        ),
+        (
+            "none @* .mt:has(.cb[kind='cal'])",
+            "did you mean `[kind='call']`?",
+        ),
+        (
+            "count .cb[role='use'] <= 3",
+            "did you mean `[role='user']`?",
+        ),
+        (
+            "order .cb then .cb[kind='resul']",
+            "did you mean `[kind='result']`?",
+        ),
+        ("none @t0 .cb[kind='nothing']", ""),
+        ("none .cb[kind='call', role='user']", ""),
+        ("none .cb[kind='call']", ""),
+    ] {
+        let condition = vec![(1, Condition::parse(line).expect(line))];
+        let options = ReportOptions::default().conditions(condition);
+        let found = AssertReport::new(&Engine::new(), &session, &options).expect(line);
+        let notes = &found.conditions[0].notes;
+        let text = found.text(&options, pactql::inspect::Paint::default());
+        match note {
+            "" => assert!(notes.is_empty() && !text.contains("note: "), "{text}"),
+            _ => assert!(
+                notes.len() == 1 && notes[0].contains(note) && text.contains(&notes[0]),
+                "{line}: {notes:?}, {text}"
+            ),
+        }
+    }
+}
