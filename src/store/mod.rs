@@ -163,6 +163,12 @@ impl Store {
         Ok(())
     }
 
+    /// A number that changes with every commit to the store.
+    #[cfg(feature = "cli")]
+    pub(crate) fn version(&self) -> Result<i64, Error> {
+        Ok(self.core.home.version()?)
+    }
+
     /// Shows later commits of other writers in a session of this store. Returns whether there were any.
     ///
     /// # Errors

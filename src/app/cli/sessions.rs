@@ -538,12 +538,20 @@ impl Opening {
 
 /// What is followed: a word is one of these from the first.
 enum Followed<'w> {
-    Store(StoreAddress<'w>, Store, HashMap<String, Arc<Session>>),
+    Store(StoreAddress<'w>, Store, FollowedStore),
     /// A file, or a folder of logs or sessions.
     Path {
         path: &'w Path,
         is_folder: bool,
     },
+}
+
+/// What was read of a store that is followed.
+#[derive(Default)]
+struct FollowedStore {
+    /// [`Store::version`] before its sessions were read.
+    version: Option<i64>,
+    open: HashMap<String, Arc<Session>>,
 }
 
 /// Gives each session that words mean to `visit`, and each again that has grown, until the program is interrupted. What is
@@ -563,7 +571,7 @@ pub(super) fn follow(words: &[String], with: &Invocation, visit: &mut Visit<'_>)
         all.push(if let Some(address) = StoreAddress::parse(word) {
             opening.several |= address.is_several();
             let store = open_store(address.store, Access::Read)?;
-            Followed::Store(address, store, HashMap::new())
+            Followed::Store(address, store, FollowedStore::default())
         } else {
             let path = Path::new(word);
             let is_folder = path.is_dir() && !is_opencode(path);
@@ -577,8 +585,8 @@ pub(super) fn follow(words: &[String], with: &Invocation, visit: &mut Visit<'_>)
     in_turns(|stopped| {
         for followed in &mut all {
             let sources = match followed {
-                Followed::Store(address, store, open) => {
-                    follow_store(*address, store, open, opening.several, visit)?;
+                Followed::Store(address, store, known) => {
+                    follow_store(*address, store, known, opening.several, visit)?;
                     continue;
                 }
                 Followed::Path { path, is_folder } if *is_folder => LogSource::below(path)?,
@@ -598,14 +606,21 @@ pub(super) fn follow(words: &[String], with: &Invocation, visit: &mut Visit<'_>)
     })
 }
 
-/// Visits the sessions of a store that are new or have grown since the turn before.
+/// Visits the sessions of a store that are new or have grown since the turn before. Reads one number if nothing was committed.
 fn follow_store(
     address: StoreAddress<'_>,
     store: &Store,
-    open: &mut HashMap<String, Arc<Session>>,
+    known: &mut FollowedStore,
     several: bool,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
+    // Before the sessions are read: a commit in between is noticed the next time.
+    let version = Some(store.version()?);
+    if known.version == version {
+        return Ok(());
+    }
+    known.version = version;
+    let open = &mut known.open;
     let names = if address.is_several() {
         store.names(address.glob())?
     } else {
@@ -1217,7 +1232,36 @@ fn time(text: &str, rest: &str) -> Result<i64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{first_of_day, has, last_of_day};
+    use super::{FollowedStore, StoreAddress, first_of_day, follow_store, has, last_of_day};
+    use crate::engine::Message;
+    use crate::store::Store;
+
+    #[test]
+    fn a_followed_store_is_read_again_after_a_commit_alone() {
+        let folder = std::env::temp_dir().join(format!("pactql-followed-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("a.db").to_string_lossy().into_owned();
+        let store = Store::open(&path).unwrap();
+        let mut context = store.write("one").unwrap();
+        let address = StoreAddress::parse(&path).unwrap();
+        let mut known = FollowedStore::default();
+        for visits in [1, 0, 1] {
+            if visits > 0 {
+                context.append(Message::user("more")).unwrap();
+                context.commit().unwrap();
+            }
+            // All that is read is new.
+            known.open.clear();
+            let mut found = 0;
+            let visit = &mut |_: &_| {
+                found += 1;
+                Ok(())
+            };
+            follow_store(address, &store, &mut known, true, visit).unwrap();
+            assert_eq!(found, visits);
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn days() {
