@@ -399,7 +399,10 @@ impl Usage {
         }
         if self.total.uncounted > 0 {
             let calls = counted(self.total.uncounted, "request");
-            let _ = writeln!(out, "{calls} without the provider's counts");
+            let _ = writeln!(
+                out,
+                "{calls} without the provider's counts, whose tokens are not in the sums"
+            );
         }
         if self.total.uncounted_replies > 0 {
             let calls = counted(self.total.uncounted_replies, "request");
