@@ -74,9 +74,12 @@ function search(run: Run, typed: string): { hits: Hit[]; more: boolean } {
   return { hits, more: false };
 }
 
+/** Whether the sums and the price leave out the reply, as the provider's count of it is not known. */
+const uncountedReply = ({ made, usage: [input, , , output] }: ReturnType<Run['step']>) => made && input !== null && output === null;
+
 function Facts({ run }: { run: Run }) {
   const sums = useMemo(() => {
-    const sums = { requests: 0, input: 0, cached: 0, output: 0, cost: 0, priced: 0 };
+    const sums = { requests: 0, input: 0, cached: 0, output: 0, cost: 0, priced: 0, uncountedReplies: 0 };
     for (const step of run.data.steps) {
       if (!step.made) continue;
       sums.requests++;
@@ -85,12 +88,14 @@ function Facts({ run }: { run: Run }) {
       sums.output += step.usage[3] ?? 0;
       sums.cost += step.cost ?? 0;
       if (step.cost !== undefined) sums.priced++;
+      if (uncountedReply(step)) sums.uncountedReplies++;
     }
     return sums;
   }, [run]);
   const parts = [counted(sums.requests, 'request')];
   if (sums.input > 0) parts.push(`${short(sums.input)} tokens in`, `${percent(sums.cached, sums.input)} from the prompt cache`, `${short(sums.output)} out`);
   else if (run.length > 0) parts.push(`at most ${short(Math.max(...run.data.steps.map((step) => step.tokens)))} tokens in one (${run.data.tokenizer}${run.data.estimate ? ', estimate' : ''})`);
+  if (sums.uncountedReplies > 0) parts.push(`${counted(sums.uncountedReplies, 'request')} without the provider's count of the reply, which is not in the sums`);
   const [, project, agent] = run.data.about;
   return (
     <p class="facts">
@@ -119,7 +124,7 @@ function StepHead({ run, index }: { run: Run; index: number }) {
   if (cached) parts.push(`${amount(cached)} from the prompt cache (${percent(cached, input ?? 0)})`);
   if (written) parts.push(`${amount(written)} written to it`);
   if (output !== null) parts.push(`${amount(output)} out`);
-  if (step.cost !== undefined) parts.push(`${money(step.cost)}`);
+  if (step.cost !== undefined) parts.push(`${money(step.cost)}${uncountedReply(step) ? ' without the reply, whose tokens are not known' : ''}`);
   if (input === null) parts.push(`${amount(step.tokens)} tokens (${run.data.tokenizer}${run.data.estimate ? ', estimate' : ''})`);
   if (!step.made) parts.push('no request was sent');
   const model = run.model(index);

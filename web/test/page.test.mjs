@@ -167,6 +167,17 @@ test('what changed in a text is shown in words, with three lines around it', asy
   await page.close();
 });
 
+test('the price of a reply of unknown tokens is said to be left out', async () => {
+  const step = (cycle, output) => ({ cycle, tokens: 9, bytes: 9, usage: [1000, 0, 0, output], made: true, cost: 2500000, events: [], changes: [] });
+  const page = await open(embedded({ ...large(0), title: 'unknown', about: [null, null, null], names: [], ids: [], texts: [], blocks: [], steps: [step('1', 7), step('2', null)] }));
+  assert.match(await page.textContent('.facts'), /1 request without the provider's count of the reply, which is not in the sums/);
+  await page.press('Home');
+  assert.doesNotMatch(await page.textContent('main'), /without the reply/);
+  await page.press('End');
+  assert.match(await page.textContent('main'), /\$0\.00250?0? without the reply, whose tokens are not known/);
+  await page.close();
+});
+
 test('search marks, counts, and scrolls to each match', async () => {
   const page = await open(release);
   await page.press('/');
