@@ -206,7 +206,10 @@ fn summary(diff: &RangeDiff, paint: Paint, out: &mut String) {
             let _ = writeln!(out, "  {}", paint.tint(tint, &line));
         }
         for change in &block.changed {
-            let (id, fields) = (output::printable(&change.id), change.fields.join(", "));
+            let (id, fields) = (
+                output::printable(&change.id),
+                output::fields(&change.fields, change.content_diff.as_deref()),
+            );
             let line = paint.tint(Tint::Changed, &format!("~ {id} ({fields})"));
             let _ = writeln!(out, "  {line}");
             let content = change.content_diff.as_deref();

@@ -304,13 +304,8 @@ fn text(found: &SnapshotChanges, paint: Paint) -> String {
     text.nodes(&diff.added, &newer.0, '+', Tint::Added);
     text.nodes(&diff.removed, &older.0, '-', Tint::Removed);
     for node in &diff.changed {
-        // The hash covers more than the content; who reads of it here looks for another text.
-        let content = node.content_diff.as_ref();
-        let is_same = content.is_some_and(|content| content.summary.identical);
-        let hides = |field: &str| is_same && node.fields.len() > 1 && field == "content_hash";
-        let fields = node.fields.iter().filter(|field| !hides(field));
-        let fields: Vec<String> = fields.map(|field| printable(field)).collect();
-        let title = format!("~ {} ({})", printable(&node.id), fields.join(", "));
+        let fields = output::fields(&node.fields, node.content_diff.as_ref());
+        let title = format!("~ {} ({fields})", printable(&node.id));
         text.line(Tint::Changed, &title);
         output::values(&node.delta, &mut text.out);
         text.content(node.content_diff.as_ref());
@@ -655,8 +650,8 @@ fn events(life: &Life, paint: Paint) -> String {
                 (Tint::Removed, said("went", [with, why]))
             }
             BlameKind::Changed { fields, .. } => {
-                let fields: Vec<String> = fields.iter().map(|field| printable(field)).collect();
-                (Tint::Changed, format!("changed {}", fields.join(", ")))
+                let fields = output::fields(fields, None);
+                (Tint::Changed, format!("changed {fields}"))
             }
         };
         let _ = writeln!(out, "{place}  {}", paint.tint(tint, &words));

@@ -4,13 +4,14 @@
 use super::options::{Paint, Tint, width};
 pub(super) use crate::app::present::answer::{label, node_json, quoted, snapshot_label};
 use crate::engine::{Node, Selection};
-use crate::history::{Delta, LoadFailure};
+use crate::history::{ContentDiff, Delta, LoadFailure};
 use crate::json::JsonValue;
 use crate::query::ir::{
     Attr, AttrTest, CompareOp, Literal, NodeStep, Operand, Pattern, Patterns, SelectorQuery, Test,
 };
 use crate::support::table::{TableCell, TextTable};
 pub(super) use crate::support::text::{clean, counted, cut, escaped, part, printable};
+use crate::tree::hash::is_hashed;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -103,6 +104,22 @@ fn outline(found: &mut Vec<Node<'_>>, previews: &Previews, text: &mut String) {
         }
     }
     found.clear();
+}
+
+/// The names of fields that changed. The content hash also covers the role, the kind and `data_*`: it stands for the content
+/// where that differs, or where no other field that it covers does.
+pub(super) fn fields(names: &[String], content: Option<&ContentDiff>) -> String {
+    let differs = content.map(|content| !content.summary.identical);
+    let covers = |name: &str| matches!(name, "role" | "kind") || is_hashed(name);
+    let is_hash = |name: &&String| *name == "content_hash";
+    let others = names.iter().filter(|name| !is_hash(name));
+    let differs = differs.or((!others.clone().any(|name| covers(name))).then_some(true));
+    let shown = names.iter().filter_map(|name| match differs {
+        Some(true) if is_hash(&name) => Some("content".to_owned()),
+        Some(false) if is_hash(&name) && names.len() > 1 => None,
+        _ => Some(printable(name)),
+    });
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// Changed values, one a line: the older, then the newer. Content hashes are left out, because a

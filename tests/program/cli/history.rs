@@ -105,9 +105,9 @@ fn diff_tells_a_person_what_changed() {
         "@t0 after @t-1: 1 added, 1 removed, 2 changed\n\
          + d user: come\n\
          - c: gone \\u001b[31m\n\
-         ~ a (content_hash, ttl)\n    ttl: 5 → 3\n    \
+         ~ a (content, ttl)\n    ttl: 5 → 3\n    \
          @@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three\n\
-         ~ b (content_hash)\n    \
+         ~ b (content)\n    \
          @@ -1 +1 @@\n    ~ {\"n\":[1,2{+,3+}]}\n"
     );
     let coloured = answer(&[
@@ -273,7 +273,7 @@ fn blame_shows_the_history_of_a_node() {
     let session = small(&scratch);
     assert_eq!(
         answer(&["blame", &session, "a", "--format", "text"]),
-        "@c4  appeared under ah\n@c5  changed content_hash, ttl\n    ttl: 5 → 3\n"
+        "@c4  appeared under ah\n@c5  changed content, ttl\n    ttl: 5 → 3\n"
     );
     assert_eq!(
         answer(&["blame", &session, "c", "--format", "text"]),

@@ -36,6 +36,8 @@ fn modes_answer_with_lists_or_one_diff() {
     assert_eq!(diffs[0]["to"]["label"], "@t-2");
     assert_eq!(diffs[0]["added_ids"], json!(["c"]));
     assert_eq!(diffs[0]["changed"][0]["fields"], json!(["content_hash"]));
+    let table = answer(&["select", &session, "@t0..@t-1 .cb", "--format", "table"]);
+    assert!(table.contains("  ~ a (content)\n"), "{table}");
 }
 
 #[test]
