@@ -29,7 +29,7 @@ const SHOWN_DEPTHS: usize = 12;
 
 /// Which sessions are there, and what do they contain?
 ///
-/// One line each: the name, the number of snapshots, the cycle of the newest one, whether there is a working
+/// One line each: the name, the number of steps, the cycle of the newest one, whether there is a working
 /// state; of a log its title, its project, the agent and the model; of a store also when the newest snapshot was
 /// committed, the file it was imported from, and the session it was forked from. Those of a store are in byte order
 /// of their names, and none is opened. `-v` counts the nodes of one snapshot by class, role, kind and depth, and says how large the session is.
@@ -37,8 +37,8 @@ const SHOWN_DEPTHS: usize = 12;
 #[command(mut_arg("sessions", |sessions| sessions.help("Sessions: files, directories, `STORE#name`, `STORE#glob`, \
     `STORE`, or `-` for standard input [default: the ten newest that agents keep on this machine, with what they used]")))]
 #[command(args(rows([
-    "name", "snapshots", "cycle", "committed", "title", "project", "agent", "model", "source",
-    "parent", "when", "steps", "tokens", "cost", "session",
+    "name", "steps", "cycle", "when", "title", "project", "agent", "model", "source", "parent",
+    "tokens", "cost", "session",
 ])))]
 pub(super) struct ListArgs {
     #[command(flatten)]
@@ -224,7 +224,8 @@ fn table(listed: &[Value]) -> TextTable {
         }
         row
     });
-    let titles = "name snapshots cycle working committed title project agent model source parent";
+    let titles =
+        "name steps=snapshots cycle working when=committed title project agent model source parent";
     let table = TextTable::of(shown, titles).words(2..11);
     table.optional(&[9, 10, 3, 2, 7, 8, 4, 6]).hide_empty()
 }

@@ -861,7 +861,7 @@ fn sessions_are_listed_renamed_deleted_pruned_erased_and_backed_up() {
     let table = answer(&["sessions", &store]);
     let lines: Vec<&str> = table.lines().collect();
     assert!(
-        lines[0].starts_with("name           snapshots  cycle  working  committed "),
+        lines[0].starts_with("name           steps  cycle  working  when "),
         "{table}"
     );
     assert!(
@@ -869,7 +869,7 @@ fn sessions_are_listed_renamed_deleted_pruned_erased_and_backed_up() {
         "{table}"
     );
     assert!(
-        lines[2].starts_with("greenhouse             4  @c14   yes      2"),
+        lines[2].starts_with("greenhouse         4  @c14   yes      2"),
         "{table}"
     );
     assert!(
