@@ -167,3 +167,11 @@ pub(super) fn no_price<'a>(
     }
     text
 }
+
+/// What names a snapshot in a table: its cycle, as in the lines of `steps`; `label` if it is the working state.
+pub(super) fn place(label: &str, cycle: i64) -> String {
+    match label {
+        "working" => label.to_owned(),
+        _ => format!("@c{cycle}"),
+    }
+}

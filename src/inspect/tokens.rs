@@ -5,7 +5,7 @@ use super::groups::{By, Counts, Group, Groups, Totals, sort};
 use super::lists::Numbered;
 use super::part::{ChosenSnapshot, Part, Region};
 use super::prices::{Money, Prices};
-use super::report::{Report, ReportOptions, no_price};
+use super::report::{Report, ReportOptions, no_price, place};
 use super::sent::{Sent, scaled};
 use super::tokenizer::Tokenizer;
 use super::usage::{Response, Usage, Used};
@@ -484,7 +484,11 @@ fn range(report: &TokenReport, paint: Paint) -> String {
             cost,
         ];
         cells.extend(last.map(Option::unwrap_or_default));
-        table.add_bar(snapshot.label.clone(), cells, snapshot.totals.tokens);
+        table.add_bar(
+            place(&snapshot.label, snapshot.cycle),
+            cells,
+            snapshot.totals.tokens,
+        );
     }
     let mut out = table.hide_empty().text(paint);
     let distinct = totals(report.distinct, report.tokenizer);

@@ -4,7 +4,7 @@
 use super::groups::{Counts, call_name, tool_name};
 use super::part::{ChosenSnapshot, Region};
 use super::prices::{Money, Price};
-use super::report::{Report, ReportOptions, no_price};
+use super::report::{Report, ReportOptions, no_price, place};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::Session;
@@ -193,7 +193,7 @@ fn range(report: &DuplicateReport, paint: Paint) -> String {
         let (tokens, texts) = (snapshot.repeated_tokens, &snapshot.texts);
         let blocks: usize = texts.iter().map(|text| text.blocks.len()).sum();
         let cells = [tokens, texts.len() as u64, blocks as u64].map(amount);
-        table.add_bar(snapshot.label.clone(), cells, tokens);
+        table.add_bar(place(&snapshot.label, snapshot.cycle), cells, tokens);
     }
     table.text(paint)
 }
