@@ -176,7 +176,20 @@ impl Measure {
     }
 }
 
-const WORDS: [&str; 4] = ["none", "some", "count", "order"];
+/// The words that conditions begin with.
+fn words() -> impl Iterator<Item = &'static str> {
+    let of_selectors = ["none", "some", "count", "order"];
+    of_selectors
+        .into_iter()
+        .chain(Measure::ALL.map(Measure::as_str))
+}
+
+/// Whether a text begins as a condition.
+#[cfg(feature = "cli")]
+pub(crate) fn is_condition(text: &str) -> bool {
+    let (first, rest) = text.split_once(' ').unwrap_or_default();
+    !rest.is_empty() && words().any(|known| known == first)
+}
 
 fn example(word: &str) -> &'static str {
     match word {
@@ -250,14 +263,12 @@ impl Condition {
                     Self::Measure(measure, comparison)
                 }
                 None => {
-                    let measures = Measure::ALL.map(Measure::as_str);
-                    let known = || WORDS.into_iter().chain(measures);
                     let message = format!("expected a condition, found `{word}`");
                     let mut mistake = Diagnostic::error(Code::Input, message);
-                    match nearest(word, known()) {
+                    match nearest(word, words()) {
                         Some(near) => mistake.correct(&format!("{near}{}", &line.0[after..])),
                         None => {
-                            let known = known().collect::<Vec<_>>().join(", ");
+                            let known = words().collect::<Vec<_>>().join(", ");
                             mistake.set_help(format!("a line begins with one of {known}"));
                         }
                     }

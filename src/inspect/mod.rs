@@ -46,9 +46,9 @@ pub use assert::{AssertReport, Checked, Failed};
 #[cfg(feature = "cli")]
 pub(crate) use call::time_of;
 pub use call::{Call, came_in_as, provider_of};
-#[cfg(feature = "cli")]
-pub(crate) use condition::in_conditions;
 pub use condition::{Comparison, Condition, Measure, PlacedSelector, Sign};
+#[cfg(feature = "cli")]
+pub(crate) use condition::{in_conditions, is_condition};
 pub use fields::{Field, FieldValue, Fields, FieldsReport};
 pub use grep::{FoundBlock, GrepReport};
 pub use groups::{By, Counts, Group, Totals};

@@ -4,6 +4,7 @@ use super::command::{Invocation, stream};
 use super::progress::Progress;
 use super::words::{in_quotes, is_selector, quoted, retyped, words};
 use crate::app::present::{Exit, Failure, Result, quote};
+use crate::inspect::is_condition;
 use crate::logs::file::output;
 use crate::logs::stem;
 use crate::support::diag::{Code, Diagnostic, Error, nearest};
@@ -65,13 +66,6 @@ pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
         Some(help) => help,
         None => format!("there is no directory {}", missing.display()),
     })
-}
-
-/// Whether a word begins as a condition of `assert`, which are in a file.
-fn is_condition(word: &str) -> bool {
-    let known = "none some count order prefix tokens growth cost unused";
-    let (first, rest) = word.split_once(' ').unwrap_or_default();
-    !rest.is_empty() && known.split(' ').any(|known| known == first)
 }
 
 /// Whether a word is an id such as `cb:u3`, and neither a path nor a selector.
