@@ -59,13 +59,20 @@ pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
     }
     let above = path.ancestors().skip(1);
     let is_missing = |above: &&Path| **above != *Path::new("") && !above.exists();
-    let Some(missing) = above.filter(is_missing).last() else {
-        return failure;
-    };
-    failure.with_help(match part_of_log(path, missing) {
-        Some(help) => help,
-        None => format!("there is no directory {}", missing.display()),
-    })
+    let missing = above.filter(is_missing).last();
+    if let Some(help) = missing.and_then(|missing| part_of_log(path, missing)) {
+        return failure.with_help(help);
+    }
+    // A file mostly has an extension; the name of a session has none.
+    if path.is_relative() && path.extension().is_none() {
+        return failure.with_help(format!(
+            "a session of a folder or of a log is `PLACE#{name}`"
+        ));
+    }
+    match missing {
+        Some(missing) => failure.with_help(format!("there is no directory {}", missing.display())),
+        None => failure,
+    }
 }
 
 /// Whether a word is an id such as `cb:u3`, and neither a path nor a selector.

@@ -426,6 +426,11 @@ fn lines_of_sessions() {
     let store = scratch.path("agents.db");
     answer(&["import", &travel, AGENT, "-o", &store]);
     assert_eq!(run(&["-l", "Lindau", &store]), format!("{store}#travel\n"));
+    // The name of a session of a folder is no file; what opens it is said.
+    for name in ["airline-001", "july/travel"] {
+        fails(&["show", name], 4, &format!("`PLACE#{name}`"));
+    }
+    fails(&["show", "july/travel.json"], 4, "no directory july");
 }
 
 #[test]
