@@ -79,9 +79,9 @@ impl Search {
     }
 
     /// The names of the sessions of a store that may have a match in one of their snapshots, in byte order,
-    /// among those whose name matches `glob`; an empty one matches all. No other session has one. `None` if
-    /// the store has no text index ([`Store::index_text`]), or if the pattern has no three characters
-    /// in a row that each match has: then every session may have one.
+    /// among those whose name matches `glob`; an empty one matches all. No other session has one. They are found by
+    /// the text index ([`Store::index_text`]), else by reading all texts in the database. `None` if the pattern has no
+    /// three characters in a row that each match has, or, without an index, no such word: then every session may have one.
     ///
     /// # Errors
     /// Those of the database.

@@ -631,9 +631,9 @@ const WITH_TIME: &str =
 ///
 /// What is searched is what the model is sent: texts, names and arguments of calls, results, definitions of
 /// tools. All snapshots are searched, unless --at or --over says which. Each block is printed once, with
-/// the first and the last snapshot that has it with this text. Every text of every chosen session is read,
-/// unless they are in a store with a text index (`pactql store index`): then only sessions that may have
-/// a match. The exit code is 0 also if nothing is found, or 8 with --fail-if-empty.
+/// the first and the last snapshot that has it with this text. Every text of every chosen session is read;
+/// of a store only those of sessions that may have a match, which its text index finds (`pactql store index`), or else the
+/// database by their words. The exit code is 0 also if nothing is found, or 8 with --fail-if-empty.
 #[derive(Args, Debug)]
 pub(super) struct GrepArgs {
     /// The regular expression, in the dialect of `~` in selectors.

@@ -126,6 +126,64 @@ pub(crate) fn candidates(
     catalog::placing(database, &units, glob).map(Some)
 }
 
+/// The units that may have a text with what is required, as a condition, by the columns from which texts are sent: for a store
+/// without a text index. `None` if nothing is required that stands in a column as it is sent. Linear in all texts.
+pub(crate) fn written(required: &Required, dialect: Dialect) -> Option<String> {
+    let mut parts = words(required)?;
+    // Other letters that fold to one of ASCII.
+    for (letter, others) in [('i', "ı"), ('k', "\u{212A}"), ('s', "ſ")] {
+        if parts.iter().any(|part| part.contains(letter)) {
+            parts.push(others);
+        }
+    }
+    let any = |column: &str, parts: &[&str]| {
+        let like = match dialect {
+            Dialect::Sqlite => "like",
+            // Of ASCII alone, whatever the language of the server.
+            _ => "collate \"C\" ilike",
+        };
+        let each = parts.iter().map(|part| {
+            let pattern = dialect.text(&format!("%{part}%"));
+            format!("{column} {like} {pattern} escape '!'")
+        });
+        each.collect::<Vec<String>>().join(" or ")
+    };
+    let [text, key, extra] = ["text", "key", "extra"].map(|column| any(column, &parts));
+    // JSON may spell any letter by its number.
+    let [text_escapes, extra_escapes] = ["text", "extra"].map(|column| any(column, &[r"\u"]));
+    Some(format!(
+        "in (select unit_id from node where body_id in \
+         (select body_id from body where {text} or json and {text_escapes}) \
+         or {key} or {extra} or {extra_escapes} union all select unit_id from attr where {text})"
+    ))
+}
+
+/// Words of ASCII letters and digits, one of which each text has that has what is required. `None` if that has no long one.
+fn words(required: &Required) -> Option<Vec<&str>> {
+    match required {
+        Required::Text(text) => {
+            let words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
+            // A number is sent in canonical spelling, and a call without a name as `unknown`.
+            let is_stored = |word: &&str| {
+                word.contains(|letter: char| letter.is_ascii_lowercase() && letter != 'e')
+                    && !"unknown".contains(word)
+            };
+            let longest = words.filter(is_stored).max_by_key(|word| word.len());
+            longest
+                .filter(|word| word.len() >= 3)
+                .map(|word| vec![word])
+        }
+        Required::Any(any) => {
+            let all: Option<Vec<Vec<&str>>> = any.iter().map(words).collect();
+            all.map(|all| all.concat())
+        }
+        Required::All(all) => {
+            let each = all.iter().filter_map(words);
+            each.max_by_key(|words| words.iter().map(|word| word.len()).min())
+        }
+    }
+}
+
 /// At most this many sessions are named in a statement.
 const NAMED: usize = 512;
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use self::answers::{Found, StoreAnswers, StoreCounts, StoreIds, StoreReason};
 use self::batches::Batches;
-use self::candidate::{SessionCandidate, among, candidate, candidates, reads_missing};
+use self::candidate::{SessionCandidate, among, candidate, candidates, reads_missing, written};
 use self::question::{Question, SessionIds};
 use self::stream::RowStream;
 use crate::engine::Prepared;
@@ -85,16 +85,22 @@ impl Store {
         }
     }
 
-    /// The names of sessions that may have a text with what is required; `None` if there is no text index.
+    /// The names of sessions that may have a text with what is required; `None` if that is not known.
     pub(crate) fn with_text(
         &self,
         glob: &str,
         required: &Required,
     ) -> Result<Option<Vec<String>>, Error> {
         let (glob, wanted) = (Glob::new(glob), [SessionCandidate::Text(required.clone())]);
-        let read = self
-            .core
-            .read(|database| candidates(database, &wanted, &glob));
+        let read = self.core.read(|database| {
+            let found = candidates(database, &wanted, &glob)?;
+            match written(required, self.dialect()) {
+                Some(units) if found.is_none() => {
+                    catalog::placing(database, &[units], &glob).map(Some)
+                }
+                _ => Ok(found),
+            }
+        });
         Ok(read?.map(|found| found.into_iter().map(|listed| listed.name).collect()))
     }
 }

@@ -286,6 +286,45 @@ fn every_session_with_a_match_is_found_on_a_server() {
     }
 }
 
+/// Also where JSON spells a letter by its number, where another letter folds to it, and in names of calls.
+#[test]
+fn a_store_without_an_index_leaves_sessions_out_too() {
+    let folder = Folder::new();
+    let store = Store::open(folder.file("x.db")).unwrap();
+    for (name, node) in [
+        (
+            "call",
+            r#"{"kind":"call","content":{},"data_call_name":"Find_Kite"}"#,
+        ),
+        ("escaped", r#"{"content":{"q":["kit\u0065s"]}}"#),
+        (
+            "folded",
+            r#"{"content":"K\u0131tes, ſails and \u212Aites"}"#,
+        ),
+        ("key", r#"{"kind":"call","content":"1","key":"kite"}"#),
+        ("other", r#"{"content":"a boat of 1800","data_x":"2e3"}"#),
+        ("text", r#"{"content":"two KITES"}"#),
+    ] {
+        let mut context = store.write(name).unwrap();
+        context.add("^ah", NewNode::json(node).unwrap()).unwrap();
+        context.commit().unwrap();
+    }
+    let found = |pattern: &str| {
+        Search::new(pattern, true)
+            .unwrap()
+            .sessions(&store, "")
+            .unwrap()
+    };
+    let all = ["call", "escaped", "folded", "key", "text"];
+    assert_eq!(found("kite").unwrap(), all);
+    assert_eq!(found("(red|blue) kites?").unwrap(), all);
+    assert_eq!(found("boat|yacht").unwrap(), ["escaped", "other"]);
+    // What may be spelled otherwise, or is too short, is looked for in every session.
+    for pattern in ["1800", "2000|boat", "unknown", "a b"] {
+        assert_eq!(found(pattern), None, "{pattern}");
+    }
+}
+
 /// Letters that no other text here has, so that their bytes in the files are those of the secret.
 const SECRET: &str = "ψωξφχθΔΛΠΣ";
 
