@@ -272,8 +272,8 @@ fn index(name: &str, drop: bool, with: &Invocation) -> Result<Exit> {
 /// How is a text taken out of a session? Removes the contents of nodes from every snapshot.
 ///
 /// Their contents read `[erased]` from then on, and their custom attributes are gone; the calls of models,
-/// which had the texts, go too. The chain of hashes says that this was done, and still verifies. Prints
-/// the ids. Forks are sessions of their own: those that still have the texts are named on standard error.
+/// which had the texts, go too, and so does the title of the session, which may repeat them. The chain of
+/// hashes says that this was done, and still verifies. Prints the ids. Forks are sessions of their own: those that still have the texts are named on standard error.
 #[derive(Args, Debug)]
 #[command(override_usage = "\
 pactql store erase [OPTIONS] <SESSION> <ID>...

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
 use crate::index::UnitRef;
-use crate::json::{Appended, write_string};
+use crate::json::{Appended, get, members, write_string};
 use crate::store::database::sql::{
     Database, SqlValue, collect, digest, first, int, ints, one_int, text, texts,
 };
@@ -248,9 +248,11 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
         let what = format!("no snapshot of `{name}` has a node `{unknown}`");
         return Err(StoreError::Coded(Code::Placement, what));
     }
-    let Some(from) = units.iter().map(|place| place.first_seq).min() else {
+    let Some(changed) = units.iter().map(|place| place.first_seq).min() else {
         return Ok(Vec::new());
     };
+    let titled = remove_titles(database, entry.session)?;
+    let from = titled.map_or(changed, |titled| titled.min(changed));
     let mut others: BTreeSet<String> = BTreeSet::new();
     let mut old = Vec::new();
     for place in &units {
@@ -284,6 +286,25 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
     }
     touch(database, entry.session)?;
     Ok(others.into_iter().collect())
+}
+
+/// Takes the titles out of all snapshots of a session, as they repeat or sum up its texts. Returns the first of them.
+fn remove_titles(database: &mut dyn Database, session: i64) -> Result<Option<i64>> {
+    let mut changed = None;
+    for link in links(database, session, 0)? {
+        let (text, _) = link.texts?;
+        let inside = |text, name| get(&members(text), name);
+        let meta = inside(&text, "members").and_then(|all| inside(all, "meta"));
+        let Some(title) = meta.and_then(|meta| inside(meta, "title")) else {
+            continue;
+        };
+        let without = text.replace(&format!("\"title\":{title}"), "\"title\":null");
+        let update = "update snapshot set meta = ?3 where session_id = ?1 and seq = ?2";
+        let values = [session.into(), link.seq.into(), without.as_str().into()];
+        database.execute(update, &values)?;
+        changed.get_or_insert(link.seq);
+    }
+    Ok(changed)
 }
 
 /// What the chain says of an erasure.

@@ -1,7 +1,8 @@
 //! A text that is erased, and one that goes with its session or its snapshots, is nowhere in the files
 //! (STORE §3).
 
-use pactql::{Code, Message, NewNode, Provider, Store, store::Retention};
+use pactql::logs::{ImportOptions, import};
+use pactql::{Code, Engine, Message, NewNode, Provider, Store, store::Retention};
 
 use super::place::{Folder, documents, sound};
 
@@ -92,6 +93,25 @@ fn an_erased_text_is_nowhere() {
     assert_eq!(sound(&store), Ok(()));
     let unknown = store.erase("a", ["nobody"]).unwrap_err();
     assert_ne!(unknown.code(), Code::SessionNotFound);
+}
+
+/// The title of an imported session is the first text of its user.
+#[test]
+fn an_erased_text_is_not_the_title() {
+    let folder = Folder::new();
+    let path = folder.file("x.db");
+    let store = Store::open(&path).unwrap();
+    let log = format!(
+        r#"[{{"role":"user","content":"{SECRET}"}},{{"role":"assistant","content":"Yes."}}]"#
+    );
+    let log = import(log.as_bytes(), &ImportOptions::default()).unwrap();
+    let session = log.sessions[0].session().unwrap();
+    store.import("a", &session, None).unwrap();
+    assert!(!files_with(&path, SECRET).is_empty());
+    let user = Engine::new().rows(&session, "@* .cb[role='user']").unwrap();
+    store.erase("a", user.ids()).unwrap();
+    assert_eq!(sound(&store), Ok(()));
+    assert_eq!(files_with(&path, SECRET), [""; 0]);
 }
 
 #[test]
