@@ -6,8 +6,10 @@ use super::part::{Saying, saying};
 use crate::history::{ContentDiff, ContentOptions, Labels, content_diff};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, get, members};
+use crate::render::compact;
 use crate::tree::NodeClass;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// The difference of two snapshots of different sessions.
@@ -186,17 +188,27 @@ pub(super) struct ComparedBlock<'a> {
 }
 
 /// What is compared of a block: what it says, the tool that it calls or that answers, and whether it is an error.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct BlockSays<'a> {
+    /// A list, an object or the definition of a tool without its text, which is in `json`.
     says: Saying<'a>,
+    /// Without white space outside of strings, which programs write as they like.
+    json: Cow<'a, str>,
     name: Option<JsonValue<'a>>,
     is_error: bool,
 }
 
 impl<'a> ComparedBlock<'a> {
     pub(super) fn new(node: NodeRef<'a>) -> Self {
+        let mut says = saying(node);
+        let json = match &mut says {
+            (_, _, Some(JsonValue::List(json) | JsonValue::Object(json)))
+            | (_, Some("tool"), Some(JsonValue::Text(json))) => compact(std::mem::take(json)),
+            _ => Cow::default(),
+        };
         let says = BlockSays {
-            says: saying(node),
+            says,
+            json,
             name: node.field("data_call_name"),
             is_error: node.field("data_is_error") == Some(JsonValue::Bool(true)),
         };
@@ -204,11 +216,11 @@ impl<'a> ComparedBlock<'a> {
     }
 
     fn differs(&self, other: &Self) -> Vec<&'static str> {
-        let (a, b) = (self.says, other.says);
+        let (a, b) = (&self.says, &other.says);
         let fields = [
             ("role", a.says.0 != b.says.0),
             ("kind", a.says.1 != b.says.1),
-            ("content", a.says.2 != b.says.2),
+            ("content", (a.says.2, &a.json) != (b.says.2, &b.json)),
             ("data_call_name", a.name != b.name),
             ("data_is_error", a.is_error != b.is_error),
         ];
@@ -270,7 +282,7 @@ fn by_content(a: &[ComparedBlock<'_>], b: &[ComparedBlock<'_>], pairs: &mut Pair
     let mut open: HashMap<_, VecDeque<usize>> = HashMap::new();
     for (at, block) in a.iter().enumerate() {
         if pairs.a[at].is_none() {
-            open.entry(block.says).or_default().push_back(at);
+            open.entry(&block.says).or_default().push_back(at);
         }
     }
     for (at, block) in b.iter().enumerate() {
@@ -301,7 +313,7 @@ fn by_position(
                 continue;
             }
             let agrees = |other: &usize| {
-                let (older, newer) = (a[*other].says.says, newer.says.says);
+                let (older, newer) = (&a[*other].says.says, &newer.says.says);
                 (older.0, older.1) == (newer.0, newer.1)
             };
             // Those before the one that agrees stay alone, so that the order is kept.

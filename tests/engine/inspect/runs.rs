@@ -63,6 +63,20 @@ fn runs_that_say_the_same_are_equal_whatever_their_ids() {
     assert_eq!(found.b.block.as_deref(), Some("b:5"));
 }
 
+/// Programs write the JSON of tools as they like.
+#[test]
+fn white_space_in_json_is_no_difference() {
+    let log = std::fs::read_to_string("fixtures/travel.openai.json").expect("a log");
+    let spaced = log.replace("\": {", "\":   {").replace("\": [", "\":[");
+    assert_ne!(log, spaced);
+    let [a, b] = [log, spaced].map(|log| {
+        let imported = import(log.as_bytes(), &ImportOptions::default()).expect("an import");
+        imported.sessions[0].session().expect("a session")
+    });
+    let found = compared(&a, &b);
+    assert_eq!((found.equal, found.a.steps), (5, 5));
+}
+
 #[test]
 fn the_first_step_that_differs_is_found() {
     const OTHER: Said = ("assistant", "call", "search {\"to\":\"Bregenz\"}");
