@@ -125,17 +125,24 @@ impl Workspace {
     }
 
     /// Makes the commit of the cycle in progress, for [`Workspace::finish`] or, as if there had been none,
-    /// [`Workspace::restore`]; nothing else may come between. Linear in what was changed or expires, the
-    /// units concerned and, with a policy, the nodes of its scopes; logarithmic in the session, merges aside.
-    pub(crate) fn prepare(&mut self) -> Result<PreparedCommit, Refusal> {
+    /// [`Workspace::restore`]; nothing else may come between. `usage` is what the provider counted, as JSON.
+    ///
+    /// Linear in what was changed or expires, the units concerned and, with a policy, the nodes of its scopes;
+    /// logarithmic in the session, merges aside.
+    pub(crate) fn prepare(&mut self, usage: Option<String>) -> Result<PreparedCommit, Refusal> {
         let cycle = self.base.cycle().checked_add(1);
         let cycle = cycle.ok_or_else(|| placement("no later cycle is left"))?;
-        let (prepared, before) = self.revocable(|workspace| workspace.commit_cycle(cycle))?;
+        let (prepared, before) =
+            self.revocable(|workspace| workspace.commit_cycle(cycle, usage))?;
         Ok(PreparedCommit { before, ..prepared })
     }
 
     /// The commit without what takes it back.
-    fn commit_cycle(&mut self, cycle: i64) -> Result<PreparedCommit, Refusal> {
+    fn commit_cycle(
+        &mut self,
+        cycle: i64,
+        usage: Option<String>,
+    ) -> Result<PreparedCommit, Refusal> {
         let kept = self.kept();
         let mut commit = Commit {
             cycle,
@@ -167,7 +174,7 @@ impl Workspace {
         self.settle_record(&mut record);
         let (turn, moved) = self.seal(cycle)?;
         commit.turn = turn.to_string();
-        let meta = self.meta(cycle, &record);
+        let meta = self.meta(cycle, &record, usage);
         // Most cycles only add a turn.
         let only_turn = only_turn(self.state(), &turn).filter(|_| moved.is_empty());
         let made = only_turn.and_then(|tree| {

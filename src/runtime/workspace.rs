@@ -428,7 +428,7 @@ impl Workspace {
     /// it is linear in the units that were changed.
     pub(crate) fn working(&self) -> impl FnOnce() -> Arc<Snapshot> + Send + 'static {
         let (base, overlay) = (Arc::clone(&self.base), self.overlay.clone());
-        let mut meta = self.meta(self.base.cycle(), &CommitRecord::default());
+        let mut meta = self.meta(self.base.cycle(), &CommitRecord::default(), None);
         meta.working = true;
         meta.cycle_given = false;
         move || {
@@ -442,7 +442,7 @@ impl Workspace {
         }
     }
 
-    pub(super) fn meta(&self, cycle: i64, record: &CommitRecord) -> Meta {
+    pub(super) fn meta(&self, cycle: i64, record: &CommitRecord, usage: Option<String>) -> Meta {
         let record = (!record.is_empty()).then(|| serde_json::to_string(record).ok());
         let meta = match (record.flatten(), &self.request) {
             (None, None) => None,
@@ -452,13 +452,14 @@ impl Workspace {
                 Some(format!("{{\"commit\":{record},\"request\":{request}}}"))
             }
         };
-        let extra = meta.map(|meta| ("meta".into(), meta.into()));
+        let extra = [("meta", meta), ("usage", usage)];
+        let extra = extra.map(|(name, json)| Some((name.into(), json?.into())));
         Meta {
             cycle,
             working: false,
             cycle_given: true,
             spec_version: self.base.meta().spec_version.clone(),
-            extra: extra.into_iter().collect(),
+            extra: extra.into_iter().flatten().collect(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Requests: what a provider is sent, and the attempts that are made with it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Context;
@@ -94,21 +95,60 @@ impl Context {
         self.session.history().attempts().clone()
     }
 
-    /// Ends the running attempt as completed, with the provider's token counts.
-    /// [`Context::reply`] completes an attempt without counts.
+    /// Ends the running attempt as completed, with the provider's token counts, which are the `usage` of the
+    /// snapshot that the next commit makes. [`Context::reply`] completes an attempt without counts; they may
+    /// come after it.
     ///
     /// # Errors
     /// `E_PLACEMENT`: no attempt of this cycle is running.
+    ///
+    /// ```
+    /// use pactql::{Context, Message, Provider, inspect::Call};
+    /// let mut context = Context::new();
+    /// context.append(Message::user("Hello"))?;
+    /// context.render(Provider::OpenAi)?;
+    /// context.reply(Message::assistant("Hi!"))?;
+    /// context.complete_attempt(9, 4)?;
+    /// context.commit()?;
+    /// let newest = context.session().history().committed().last().map(|it| Call::from_snapshot(it));
+    /// assert_eq!(newest.and_then(|call| call.input_tokens), Some(9));
+    /// # Ok::<(), pactql::Error>(())
+    /// ```
     pub fn complete_attempt(
         &mut self,
         token_in: impl Into<Option<u64>>,
         token_out: impl Into<Option<u64>>,
     ) -> Result<(), Error> {
         let (token_in, token_out) = (token_in.into(), token_out.into());
-        self.end_attempt(AttemptStatus::Completed, |attempt| {
+        let (cycle, attempts) = (self.cycle(), self.attempts());
+        let is_uncounted = attempts.iter().next().is_some_and(|it| {
+            let status = (it.cycle_id, it.status, it.token_in.or(it.token_out));
+            status == (cycle, AttemptStatus::Completed, None)
+        });
+        let count = |attempt: &mut Attempt| {
             attempt.token_in = token_in;
             attempt.token_out = token_out;
-        })
+        };
+        if is_uncounted {
+            self.set_attempts(attempts.changed(count));
+            return Ok(());
+        }
+        self.end_attempt(AttemptStatus::Completed, count)
+    }
+
+    /// What the provider counted in this cycle, as the `usage` of a snapshot; of several calls the last counts.
+    pub(super) fn counted(&self) -> Option<String> {
+        let (cycle, attempts) = (self.cycle(), self.attempts());
+        let mut here = attempts.iter().take_while(|it| it.cycle_id == cycle);
+        let counted = here.find(|it| it.token_in.or(it.token_out).is_some())?;
+        let counts = [
+            ("input_tokens", counted.token_in),
+            ("output_tokens", counted.token_out),
+        ];
+        let counts = counts
+            .into_iter()
+            .filter_map(|(name, count)| Some((name, count?)));
+        serde_json::to_string(&counts.collect::<BTreeMap<_, _>>()).ok()
     }
 
     /// Ends the running attempt as canceled. The turn in progress stays as it is, and can be changed

@@ -157,7 +157,7 @@ impl Context {
     /// The first half of a commit: readers see nothing of it, and it can be taken back.
     pub(crate) fn prepare_commit(&mut self) -> Result<PreparedCommit, Error> {
         self.complete_fed();
-        let prepared = self.workspace.prepare();
+        let prepared = self.workspace.prepare(self.counted());
         prepared.map_err(|refusal| refusal.about(""))
     }
 
