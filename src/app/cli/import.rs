@@ -244,13 +244,17 @@ impl ImportArgs {
 /// What became of the sessions of logs that were in the store, as JSON and as lines; the lines are empty if there
 /// was none.
 pub(super) fn log_report(logs: &LogImport) -> (Value, String) {
-    let renamed = logs.renamed.iter();
-    let renamed = renamed.map(|(from, to)| json!({"from": from, "to": to}));
-    let renamed: Vec<Value> = renamed.collect();
+    let pairs = |names: &[(String, String)]| -> Vec<Value> {
+        let pairs = names.iter();
+        pairs
+            .map(|(from, to)| json!({"from": from, "to": to}))
+            .collect()
+    };
     let json = json!({
         "grown": logs.grown,
+        "kept_names": pairs(&logs.kept_names),
         "new": logs.new,
-        "renamed": renamed,
+        "renamed": pairs(&logs.renamed),
         "same": logs.same,
         "snapshots": logs.snapshots,
     });
@@ -267,6 +271,10 @@ pub(super) fn log_report(logs: &LogImport) -> (Value, String) {
     for (from, to) in &logs.renamed {
         let _ = writeln!(text, "`{}` is now `{}`", printable(from), printable(to));
     }
+    for (name, there) in &logs.kept_names {
+        let (name, there) = (printable(name), printable(there));
+        let _ = writeln!(text, "`{name}` keeps its name in the store, `{there}`");
+    }
     (json, text)
 }
 
@@ -276,6 +284,7 @@ fn add(all: &mut LogImport, more: LogImport) {
     all.same += more.same;
     all.snapshots += more.snapshots;
     all.renamed.extend(more.renamed);
+    all.kept_names.extend(more.kept_names);
 }
 
 /// Writes sessions; none if one of them is there already and is not of a log, or all but those.
@@ -289,6 +298,11 @@ pub(super) fn write_store(
     importing.rename(address, names.collect())?;
     let store = importing.store()?;
     let follows = importing.args.follow;
+    let chosen = !matches!(address.which, Which::All) || importing.args.name.is_some();
+    let chosen = sessions
+        .first()
+        .filter(|_| chosen)
+        .map(|only| only.name.clone());
     let there = match &sessions[..] {
         // Looked up by its name.
         [one, more @ ..] if follows || more.is_empty() && !one.is_log() => {
@@ -326,8 +340,11 @@ pub(super) fn write_store(
         .partition(|named| named.is_log() && logs.contains(&named.file));
     import_all(address.store, store, &mut written, new)?;
     for sessions in again.chunk_by_mut(|a, b| a.file == b.file) {
-        let done = import_log(address, store, &mut written, sessions)?;
+        let done = import_log(address, store, &mut written, sessions, chosen.is_some())?;
         add(&mut written.counts.again, done);
+    }
+    if let Some(name) = chosen {
+        store.keep_name(&name)?;
     }
     Ok(written.counts)
 }
@@ -338,6 +355,7 @@ fn import_log(
     store: &Store,
     written: &mut Written<'_>,
     sessions: &mut [Named],
+    chosen: bool,
 ) -> Result<LogImport> {
     let source = sessions.first().and_then(|named| written.source(named));
     let (mut read, mut marks) = (Vec::new(), Vec::new());
@@ -349,7 +367,7 @@ fn import_log(
     let sessions = read.iter();
     let sessions = sessions.map(|(name, session)| (name.clone(), &**session));
     let sessions: Vec<(String, &Session)> = sessions.collect();
-    let done = store.import_marked_log(&sessions, source.as_deref(), &marks);
+    let done = store.import_marked_log(&sessions, source.as_deref(), &marks, chosen);
     done.map_err(|error| {
         if error.code() != Code::SessionExists {
             return error.into();

@@ -7,7 +7,7 @@ use crate::store::read::catalog::{self, Glob, SessionEntry};
 use crate::store::read::open;
 use crate::store::read::words::{self, Word};
 use crate::store::texts::build;
-use crate::store::write::records;
+use crate::store::write::{mark, records};
 pub(crate) mod verify;
 pub(crate) mod whole;
 
@@ -257,7 +257,10 @@ impl Store {
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         // Alone, so that of two that want the same name the second finds it taken.
         self.core
-            .remove(|database| whole::rename(database, from, to))
+            .remove(|database| {
+                let session = whole::rename(database, from, to)?;
+                mark::set_chosen_name(database, session)
+            })
             .map_err(|error| self.not_found(from, error))
     }
 

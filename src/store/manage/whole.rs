@@ -65,7 +65,8 @@ pub(crate) fn fork(
     touch(database, session)
 }
 
-pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Result<()> {
+/// Returns the number of the session.
+pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Result<i64> {
     let entry = catalog::get(database, from)?;
     catalog::check_name(to)?;
     check_free(database, entry.session, from)?;
@@ -74,7 +75,8 @@ pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Resul
     }
     let update = "update session set name = ?2, changed = changed + 1 where session_id = ?1";
     database.execute(update, &[entry.session.into(), to.into()])?;
-    update_session_sum(database, entry.session)
+    update_session_sum(database, entry.session)?;
+    Ok(entry.session)
 }
 
 pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<()> {

@@ -49,10 +49,15 @@ pub struct LogImport {
     pub snapshots: usize,
     /// Sessions that have another name now, from and to, in the order of the log.
     pub renamed: Vec<(String, String)>,
+    /// Sessions that were given another name in the store, and keep it: the log's name and theirs, in the order of
+    /// the log.
+    pub kept_names: Vec<(String, String)>,
 }
 
 struct LogCandidate {
     entry: SessionEntry,
+    /// Whether a person chose its name.
+    is_named: bool,
     session: Arc<Session>,
 }
 
@@ -85,7 +90,7 @@ impl Store {
     /// Brings the sessions of one log into the store, each with its name. A session that is there from
     /// when the log was shorter gets what is new; its ids stay, and so do its snapshots, unless the log says
     /// something else of them now. If the log names its sessions otherwise than then, as it does when another
-    /// branch has become the newest, they are renamed. `source` says which log it is. One transaction; linear in
+    /// branch has become the newest, they are renamed; one that was renamed in the store keeps its name. `source` says which log it is. One transaction; linear in
     /// the log, in the newest commits of what is there, and in the sessions of the store if a name is not there.
     ///
     /// # Errors
@@ -99,19 +104,31 @@ impl Store {
         let sessions = sessions
             .iter()
             .map(|(name, session)| (name.clone(), session));
-        self.import_marked_log(&sessions.collect::<Vec<_>>(), source, &[])
+        self.import_marked_log(&sessions.collect::<Vec<_>>(), source, &[], false)
     }
 
-    /// As [`Store::import_log`], with the marks of the log, one for each session, or none.
+    /// As [`Store::import_log`], with the marks of the log, one for each session, or none; `chosen` says that a person
+    /// chose the names.
     pub(crate) fn import_marked_log(
         &self,
         sessions: &[(String, &Session)],
         source: Option<&str>,
         marks: &[String],
+        chosen: bool,
     ) -> Result<LogImport, Error> {
         let candidates = self.candidates_of(sessions, source)?;
         let steps = self.steps(sessions, &candidates, source)?;
         let mut done = LogImport::default();
+        let mut sessions = sessions.to_vec();
+        for ((name, _), step) in sessions.iter_mut().zip(&steps) {
+            let there = step.candidate.filter(|there| there.is_named && !chosen);
+            if let Some(there) = there.filter(|there| there.entry.name != *name) {
+                let kept = there.entry.name.clone();
+                done.kept_names
+                    .push((std::mem::replace(name, kept.clone()), kept));
+            }
+        }
+        let sessions = &sessions[..];
         let changes = steps.iter().any(|step| !step.is_kept);
         let moved = renames(sessions, &steps);
         if changes || !moved.is_empty() {
@@ -167,12 +184,19 @@ impl Store {
                     |entry: &SessionEntry| sessions.iter().all(|(name, _)| *name != entry.name);
                 entries.extend(others.filter(is_other));
             }
-            Ok(entries)
+            let named = entries.into_iter().map(|entry| {
+                let is_named = mark::has_chosen_name(database, entry.session)?;
+                Ok((entry, is_named))
+            });
+            named.collect::<Result<Vec<_>, StoreError>>()
         })?;
         let mut candidates = Vec::new();
-        for entry in entries {
-            let session = self.session(&entry.name)?;
-            candidates.push(LogCandidate { entry, session });
+        for (entry, is_named) in entries {
+            candidates.push(LogCandidate {
+                session: self.session(&entry.name)?,
+                entry,
+                is_named,
+            });
         }
         Ok(candidates)
     }

@@ -4,16 +4,17 @@
 //! while the session ends there and no context has written it. Pruning a session and taking a text out of it remove the
 //! marks. What a mark says is JSON of the caller; this file does not read it.
 
-use crate::json::{canonical, members};
+use crate::json::{canonical, get, members};
 use crate::store::database::sql::{Database, first, ints, one_int};
 use crate::store::error::Result;
 use crate::store::layout::sums::update_session_sum;
 use crate::tree::hash::hex;
 #[cfg(feature = "cli")]
 use {
-    crate::json::{get, string},
+    crate::json::string,
     crate::store::Store,
     crate::store::database::sql::{collect, int, text},
+    crate::store::read::catalog,
     crate::support::diag::Error,
     std::collections::HashSet,
 };
@@ -28,6 +29,7 @@ pub(crate) struct MarkedSession {
 }
 
 const LOG: &str = "log";
+const NAMED: &str = "named";
 
 /// The hash of the newest snapshot of a session, of a working state too, in hexadecimal digits.
 fn end(database: &mut dyn Database, session: i64) -> Result<String> {
@@ -38,31 +40,20 @@ fn end(database: &mut dyn Database, session: i64) -> Result<String> {
     Ok(hash.flatten().unwrap_or_default())
 }
 
-/// Replaces the mark of a session, or removes it.
-fn set(database: &mut dyn Database, session: i64, mark: Option<&str>) -> Result<()> {
-    let meta = "select meta from session where session_id = ?1";
-    let before = first(database, meta, &[session.into()], |row| {
-        Ok(row.text(0)?.map(str::to_owned))
-    })?;
-    let before = before.flatten();
-    let others = before
-        .as_deref()
-        .map(members)
-        .unwrap_or_default()
-        .into_iter();
-    let others = others.filter(|(name, _)| name != LOG);
-    let mut all: Vec<(String, String)> = others
-        .map(|(name, json)| (name.into_owned(), json.to_owned()))
+/// Replaces a member of a session's `meta`, or removes it.
+pub(crate) fn set_member(
+    database: &mut dyn Database,
+    session: i64,
+    member: &str,
+    json: Option<&str>,
+) -> Result<()> {
+    let before = meta(database, session)?;
+    let others = before.as_deref().map(members).unwrap_or_default();
+    let others = others.into_iter().filter(|(name, _)| name != member);
+    let all = others.map(|(name, json)| format!("\"{name}\":{json}"));
+    let all: Vec<String> = all
+        .chain(json.map(|json| format!("\"{member}\":{json}")))
         .collect();
-    if let Some(mark) = mark {
-        let end = end(database, session)?;
-        all.push((
-            LOG.to_owned(),
-            format!("{{\"end\":\"{end}\",\"mark\":{mark}}}"),
-        ));
-    }
-    let all = all.iter().map(|(name, json)| format!("\"{name}\":{json}"));
-    let all: Vec<String> = all.collect();
     let after = (!all.is_empty()).then(|| canonical(&format!("{{{}}}", all.join(","))));
     if before == after {
         return Ok(());
@@ -70,6 +61,24 @@ fn set(database: &mut dyn Database, session: i64, mark: Option<&str>) -> Result<
     let update = "update session set meta = ?2 where session_id = ?1";
     database.execute(update, &[session.into(), after.as_deref().into()])?;
     update_session_sum(database, session)
+}
+
+fn meta(database: &mut dyn Database, session: i64) -> Result<Option<String>> {
+    let meta = "select meta from session where session_id = ?1";
+    let meta = first(database, meta, &[session.into()], |row| {
+        Ok(row.text(0)?.map(str::to_owned))
+    })?;
+    Ok(meta.flatten())
+}
+
+/// Notes that a person chose the name of a session, so that no import of its log changes it.
+pub(crate) fn set_chosen_name(database: &mut dyn Database, session: i64) -> Result<()> {
+    set_member(database, session, NAMED, Some("true"))
+}
+
+pub(crate) fn has_chosen_name(database: &mut dyn Database, session: i64) -> Result<bool> {
+    let meta = meta(database, session)?;
+    Ok(meta.is_some_and(|meta| get(&members(&meta), NAMED).is_some()))
 }
 
 /// Keeps the marks of all sessions of a log, unless a text was taken out of one: a hash of the log would help to guess it.
@@ -80,12 +89,16 @@ pub(crate) fn put_all(database: &mut dyn Database, sessions: &[(i64, &str)]) -> 
             return Ok(());
         }
     }
-    let mut sessions = sessions.iter();
-    sessions.try_for_each(|(session, mark)| set(database, *session, Some(mark)))
+    for (session, mark) in sessions {
+        let end = end(database, *session)?;
+        let mark = format!("{{\"end\":\"{end}\",\"mark\":{mark}}}");
+        set_member(database, *session, LOG, Some(&mark))?;
+    }
+    Ok(())
 }
 
 pub(crate) fn remove(database: &mut dyn Database, session: i64) -> Result<()> {
-    set(database, session, None)
+    set_member(database, session, LOG, None)
 }
 
 /// Removes the marks of all sessions that were made of one log. Linear in the sessions of the store.
@@ -99,6 +112,15 @@ pub(crate) fn remove_of(database: &mut dyn Database, source: &str) -> Result<()>
 
 #[cfg(feature = "cli")]
 impl Store {
+    /// Notes that a person chose the name of a session.
+    pub(crate) fn keep_name(&self, name: &str) -> Result<(), Error> {
+        let kept = self.core.write(|database| {
+            let entry = catalog::get(database, name)?;
+            set_chosen_name(database, entry.session)
+        });
+        Ok(kept?)
+    }
+
     /// The sessions of these logs with marks that hold, in byte order of names. Linear in the sessions of the store.
     pub(crate) fn marks(&self, sources: &HashSet<&str>) -> Result<Vec<MarkedSession>, Error> {
         let found = self.core.read(|database| {

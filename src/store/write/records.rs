@@ -7,9 +7,10 @@ use crate::json::{get, members};
 use crate::store::database::sql::{Database, SqlValue, collect, first, int, one_int, text, texts};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::insert;
-use crate::store::layout::sums::{put_retired, update_session_sum};
+use crate::store::layout::sums::put_retired;
 use crate::store::read::catalog::{SessionEntry, touch_all};
 use crate::store::write::change::IN_FORCE;
+use crate::store::write::mark;
 
 impl Beside {
     /// What there is but the attempts, of a session that a context has written.
@@ -205,8 +206,6 @@ pub(crate) fn last_time(database: &mut dyn Database, session: i64) -> Result<i64
 pub(crate) fn note_unwritten(database: &mut dyn Database, session: i64) -> Result<()> {
     let ids = retired(database, session, false)?;
     put_retired(database, session, ids.iter().map(|id| &**id))?;
-    let meta = format!("{{\"last_ns\":{}}}", last_time(database, session)?);
-    let update = "update session set meta = ?2 where session_id = ?1";
-    database.execute(update, &[session.into(), meta.as_str().into()])?;
-    update_session_sum(database, session)
+    let last = last_time(database, session)?.to_string();
+    mark::set_member(database, session, "last_ns", Some(&last))
 }

@@ -1139,6 +1139,41 @@ fn the_name_follows_the_newest_branch_and_the_old_path_becomes_a_fork() {
     sound(&store).expect("a sound store");
 }
 
+#[test]
+fn a_renamed_session_keeps_its_name() {
+    let folder = Folder::quick();
+    let store = Store::open(folder.file("a.db")).expect("a store");
+    let bring = |log: &str| {
+        let sessions = sessions(log.as_bytes(), "log", Reading::Whole).expect("a log");
+        let done = store.import_log(&sessions, Some("log.jsonl"));
+        done.expect("imported")
+    };
+    let mut log = line("1", None, "user", "go", 1) + &line("2", Some("1"), "assistant", "A", 2);
+    bring(&log);
+    store.rename("log", "mine").expect("renamed");
+    let kept = [("log".to_owned(), "mine".to_owned())];
+    assert_eq!(
+        (bring(&log).kept_names, bring(&log).same),
+        (kept.to_vec(), 1)
+    );
+    // It goes on, and then another branch is the newest.
+    log += &line("3", Some("2"), "user", "on", 3);
+    log += &line("4", Some("3"), "assistant", "B", 4);
+    assert_eq!(bring(&log).grown, 1);
+    log += &line("5", Some("2"), "user", "another way", 5);
+    log += &line("6", Some("5"), "assistant", "C", 6);
+    let done = bring(&log);
+    let kept = [("log~2".to_owned(), "mine".to_owned())];
+    assert_eq!(
+        (done.new, done.same, done.kept_names),
+        (1, 1, kept.to_vec())
+    );
+    let names = store.sessions("*").expect("a list");
+    let names: Vec<&str> = names.iter().map(|entry| &*entry.name).collect();
+    assert_eq!(names, ["log", "mine"]);
+    sound(&store).expect("a sound store");
+}
+
 /// What was pruned does not come back, and its session is still found when another branch is the newest.
 #[test]
 fn a_pruned_session_follows_its_branch() {

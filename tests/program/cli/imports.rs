@@ -113,7 +113,7 @@ fn a_log_that_has_grown_adds_what_is_new() {
     let report: Value = serde_json::from_str(&json.out).expect("JSON");
     assert_eq!(
         report["store"],
-        json!({"grown": 0, "new": 1, "renamed": [{"from": "log", "to": "log~2"}], "same": 1, "snapshots": 2})
+        json!({"grown": 0, "kept_names": [], "new": 1, "renamed": [{"from": "log", "to": "log~2"}], "same": 1, "snapshots": 2})
     );
     assert_eq!(names(&store), ["log", "log~2"]);
     // A session of that name that is not the log's.
