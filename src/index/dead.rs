@@ -126,12 +126,11 @@ impl DeadRows {
 
     /// The rows that are dead at one of two moments only. Logarithmic, and linear in those.
     pub(super) fn between(&self, one: Moment, other: Moment) -> impl Iterator<Item = u32> + '_ {
-        let before = |moment: Moment| {
-            let died = |at: &u32| self.rows[*at as usize].1;
-            self.by_moment.partition_point(|at| died(at) <= moment)
-        };
-        let (start, end) = (before(one.min(other)), before(one.max(other)));
-        let found = &self.by_moment[start..end];
-        found.iter().map(|&at| self.rows[at as usize].0)
+        let died = |at: &u32| self.rows[*at as usize].1;
+        let (first, last) = (one.min(other), one.max(other));
+        let start = self.by_moment.partition_point(|at| died(at) <= first);
+        let found = self.by_moment[start..].iter();
+        let found = found.take_while(move |at| self.rows[**at as usize].1 <= last);
+        found.map(|&at| self.rows[at as usize].0)
     }
 }

@@ -39,7 +39,16 @@ impl Expiring {
     /// them.
     pub(super) fn after(&self, cycle: i64, rows: &Range<u32>, mut visit: impl FnMut(u32)) {
         let len = self.rows.len();
-        let place = |row: u32| len + self.rows.partition_point(|known| *known < row);
+        // All rows of most segments have expired: place 1 is above all.
+        if self.latest.get(1).is_none_or(|latest| *latest <= cycle) {
+            return;
+        }
+        // Most pieces begin with their segment, or end with it.
+        let place = |row: u32| match self.rows.last() {
+            _ if row == 0 => len,
+            Some(last) if *last < row => 2 * len,
+            _ => len + self.rows.partition_point(|known| *known < row),
+        };
         let (mut start, mut end) = (place(rows.start), place(rows.end));
         let mut open: SmallVec<[usize; 64]> = SmallVec::new();
         // The fewest places that are above all of these rows and no others.

@@ -303,7 +303,10 @@ fn a_log_is_read_again_where_anything_has_changed() {
         note(&store);
         let (notes, marked) = import(&again);
         assert_eq!(notes, 1, "{what}: {marked}");
-        sql(&store, "update session set meta = json_remove(meta, '$.log')");
+        sql(
+            &store,
+            "update session set meta = json_remove(meta, '$.log')",
+        );
         let (notes, read) = import(&again);
         assert_eq!(notes, 0, "{what}");
         let (notes, marked) = import(&again);
