@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def pactql_store(tmp_path: Any) -> Iterator[Store]:
-    """A new store of the test, which is closed after it: `pactql.record(client, pactql_store)` records into it."""
+    """A new store of the test, which is closed after it: `pactql.record(client, pactql_store)` records into it, and each
+    call is in it when the call has ended."""
     import pactql
 
-    with pactql.Store.open(tmp_path / "pactql.db") as store:
+    from .recording._recorder import at_once
+
+    with pactql.Store.open(tmp_path / "pactql.db") as store, at_once(store.url):
         yield store

@@ -12,7 +12,8 @@ import threading
 import time
 import warnings
 import weakref
-from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Set, Union
+from contextlib import contextmanager
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Set, Union
 
 from .._pactql import Store
 from . import _ends
@@ -175,6 +176,23 @@ class Recorder:
             pass
 
 
+@contextmanager
+def at_once(url: str) -> Iterator[None]:
+    """Has every call into a store written when it ends, and not behind the caller: for tests, which read it next."""
+    key = _key(url)
+    _Writer._at_once.add(key)
+    try:
+        yield
+    finally:
+        _Writer._at_once.discard(key)
+
+
+def _key(url: str) -> str:
+    """The same text for the same store."""
+    is_path = "://" not in url and not url.startswith("sqlite:")
+    return os.path.abspath(url) if is_path else url
+
+
 class _Writer:
     """The thread that writes into one store, and its queue.
 
@@ -186,6 +204,8 @@ class _Writer:
     _guard = threading.RLock()
     #: The process whose end has come, in which a call that still ends is written at once.
     _ended: Optional[int] = None
+    #: The stores into which every call is written at once.
+    _at_once: Set[str] = set()
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -197,8 +217,7 @@ class _Writer:
     @classmethod
     def joined(cls, url: str, recorder: Recorder) -> "_Writer":
         """The writer of a store, for one recorder more."""
-        is_path = "://" not in url and not url.startswith("sqlite:")
-        key = os.path.abspath(url) if is_path else url
+        key = _key(url)
         _ends.here()
         with cls._guard:
             writer = cls._all.get(key)
@@ -248,7 +267,8 @@ class _Writer:
         for oldest in dropped:
             oldest.recorder._warn("more calls are made than can be written: the oldest are dropped")
         self._awake()
-        if self._ended == os.getpid() and threading.current_thread().name != _THREAD:
+        is_at_once = self._ended == os.getpid() or self.url in self._at_once
+        if is_at_once and threading.current_thread().name != _THREAD:
             self.flush(EXIT_SECONDS)
 
     def _oldest(self) -> Optional[Call]:
