@@ -489,7 +489,8 @@ impl Session {
         self.report::<DuplicateReport>(py, options(at_time(at), only, None, tokenizer)?)
     }
 
-    /// Whether conditions hold, one a line of the text: what `pactql assert --json` prints.
+    /// Whether conditions hold, one a line of the text: what `pactql assert --json` prints. It is false if one does not,
+    /// so that `assert session.check(…)` is a test.
     ///
     /// >>> report = session.check("some @t0 ^sys .cb\ntokens <= 100000")
     /// >>> report["holds"], [each["holds"] for each in report["conditions"]]
@@ -497,7 +498,8 @@ impl Session {
     #[pyo3(signature = (conditions, /))]
     fn check<'py>(&self, py: Python<'py>, conditions: &str) -> PyResult<Bound<'py, PyAny>> {
         let conditions = Condition::parse_file(conditions).or_raise(py)?;
-        self.report::<AssertReport>(py, ReportOptions::default().conditions(conditions))
+        let options = ReportOptions::default().conditions(conditions);
+        self.table::<AssertReport>(py, "Checked", options)
     }
 
     /// What the calls used and cost, by `day`, `month`, `model`, `project`, `session` or `agent`: what

@@ -36,7 +36,7 @@ def reading(path: Path) -> int:
     rows: list[dict[str, object]] = session.prefix().rows()
     shown: str = session.show()["snapshots"][0]["blocks"][0]["text"]
     lines: int = session.grep("x")["lines"]
-    holds: bool = session.check("some @t0 .cb")["holds"]
+    holds: bool = session.check("some @t0 .cb").holds
     cost: int = session.usage("model").total["nano_dollars"]
     failed: list[str] = [each["attempt_id"] for each in session.attempts if each["status"] == "error"]
     equal: int = session.diff(session)["equal"]

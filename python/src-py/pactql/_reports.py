@@ -213,13 +213,6 @@ class ConditionResult(TypedDict):
     notes: NotRequired[list[str]]
 
 
-class Checked(TypedDict):
-    """What `Session.check` gives."""
-
-    holds: bool
-    conditions: list[ConditionResult]
-
-
 class FieldsFound(TypedDict):
     """What `Session.fields` gives."""
 
@@ -281,6 +274,35 @@ class Report(dict[str, Any]):
 
 def _flat(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: row.get(name) for name in names}
+
+
+class Checked(Report):
+    """What `Session.check` gives: whether conditions hold. It is false where one does not, so a test asserts it.
+
+    >>> assert session.check("some @t0 ^sys .cb")
+    >>> bool(session.check("count @t0 .cb <= 3"))
+    False
+    """
+
+    _title = "check"
+
+    @property
+    def holds(self) -> bool:
+        """Whether all conditions hold."""
+        return bool(self["holds"])
+
+    @property
+    def conditions(self) -> list[ConditionResult]:
+        """The conditions, in order."""
+        found: list[ConditionResult] = self["conditions"]
+        return found
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each condition."""
+        return [_flat(dict(each), ("line", "condition", "holds", "failures")) for each in self.conditions]
 
 
 class TokenReport(Report):
