@@ -13,6 +13,7 @@ use pactql::{
     Code,
     store::{Durability, Retention},
 };
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList};
 use std::path::PathBuf;
@@ -117,7 +118,7 @@ impl Store {
             builder = builder.owner(owner);
         }
         let url = url.to_str().map(str::to_owned).ok_or_else(|| {
-            pyo3::exceptions::PyValueError::new_err("the path of a store is UTF-8")
+            PyValueError::new_err("the path of a store is UTF-8")
         })?;
         let store = py.detach(|| builder.connect(&url)).or_raise(py)?;
         Ok(Self {
@@ -406,7 +407,8 @@ impl Store {
         })
     }
 
-    /// Removes old snapshots: those older than this many seconds, but the newest `keep`. Returns what went.
+    /// Removes old snapshots: those older than `older_than` seconds, but the newest `keep` of each session, at least 1; one
+    /// of both is given. Returns what went.
     #[pyo3(signature = (*, keep = None, older_than = None, sessions = "", dry_run = false))]
     fn prune<'py>(
         &self,
@@ -440,6 +442,14 @@ impl Store {
     fn backup(&self, py: Python<'_>, to: PathBuf) -> PyResult<()> {
         self.with(py, |store| store.backup(to))
     }
+        let wrong = match (keep, older_than) {
+            (Some(0), _) => "`keep` is 1 or more, and not 0: `delete` removes a session",
+            (None, None) => "`prune` takes what stays: `keep=10`, `older_than=30 * 86_400`, or both",
+            _ => "",
+        };
+        if !wrong.is_empty() {
+            return Err(PyValueError::new_err(wrong));
+        }
 
     /// Everything in the store that contradicts itself, in words; empty if all is well.
     fn verify(&self, py: Python<'_>) -> PyResult<Vec<String>> {

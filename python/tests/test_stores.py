@@ -90,6 +90,11 @@ def test_forks_names_and_ends(store: pactql.Store, tmp_path: Path) -> None:
     assert "support/3" not in store
     assert store.prune(keep=2, dry_run=True)["snapshots"] > 0 and len(store["support/1"]) == 6
     assert store.prune(keep=2, sessions="support/*")["sessions"] == [("support/1", 4)]
+    with pytest.raises(ValueError, match="`keep` is 1 or more, and not 0"):
+        store.prune(keep=0)
+    with pytest.raises(ValueError, match="`prune` takes what stays"):
+        store.prune()
+    assert len(store["support/1"]) == 2
     assert store.erase("support/1", ["cb:u2"]) == [] and store.verify() == []
     assert "wobbles" not in str(store["support/1"].select("@* .cb").texts())
     store.backup(tmp_path / "copy.db")
