@@ -34,6 +34,7 @@ pub(crate) struct Store {
     /// `None` when it is closed. Held for no longer than it takes to copy the pointer.
     store: RwLock<Option<Arc<pactql::Store>>>,
     url: String,
+    read_only: bool,
     origin: Origin,
 }
 
@@ -59,6 +60,16 @@ impl Store {
         store
             .clone()
             .ok_or_else(|| plain(py, Code::Store.as_str(), "the store is closed", None))
+    }
+
+    /// Where it is. A password may be in the address of a server: before the host, or in the parameters.
+    fn place(&self) -> String {
+        let Some((scheme, rest)) = self.url.split_once("://") else {
+            return self.url.clone();
+        };
+        let place = rest.split('?').next().unwrap_or_default();
+        let place = place.rsplit('@').next().unwrap_or_default();
+        format!("{scheme}://{place}")
     }
 
     /// The answer of a call of the library.
@@ -124,6 +135,7 @@ impl Store {
         Ok(Self {
             store: RwLock::new(Some(Arc::new(store))),
             url,
+            read_only,
             origin: Origin::here(),
         })
     }
@@ -154,6 +166,18 @@ impl Store {
     #[getter]
     fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The same, for what opens the store once more to write.
+    fn _to_write(&self, py: Python<'_>) -> PyResult<&str> {
+        if self.read_only {
+            let message = format!(
+                "the store {} was opened to be read only; open it to be written",
+                self.place()
+            );
+            return Err(plain(py, Code::Store.as_str(), &message, None));
+        }
+        Ok(&self.url)
     }
 
     /// A session for reading: its newest commit at the time of the call, and what came before.
@@ -418,6 +442,14 @@ impl Store {
         sessions: &str,
         dry_run: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let wrong = match (keep, older_than) {
+            (Some(0), _) => "`keep` is 1 or more, and not 0: `delete` removes a session",
+            (None, None) => "`prune` takes what stays: `keep=10`, `older_than=30 * 86_400`, or both",
+            _ => "",
+        };
+        if !wrong.is_empty() {
+            return Err(PyValueError::new_err(wrong));
+        }
         let mut retention = Retention::default().sessions(sessions);
         if let Some(newest) = keep {
             retention = retention.keep(newest);
@@ -442,14 +474,6 @@ impl Store {
     fn backup(&self, py: Python<'_>, to: PathBuf) -> PyResult<()> {
         self.with(py, |store| store.backup(to))
     }
-        let wrong = match (keep, older_than) {
-            (Some(0), _) => "`keep` is 1 or more, and not 0: `delete` removes a session",
-            (None, None) => "`prune` takes what stays: `keep=10`, `older_than=30 * 86_400`, or both",
-            _ => "",
-        };
-        if !wrong.is_empty() {
-            return Err(PyValueError::new_err(wrong));
-        }
 
     /// Everything in the store that contradicts itself, in words; empty if all is well.
     fn verify(&self, py: Python<'_>) -> PyResult<Vec<String>> {
@@ -467,13 +491,7 @@ impl Store {
     }
 
     fn __repr__(&self) -> String {
-        // A password may be in the address of a server: before the host, or in the parameters.
-        let Some((scheme, rest)) = self.url.split_once("://") else {
-            return format!("<Store {}>", self.url);
-        };
-        let place = rest.split('?').next().unwrap_or_default();
-        let place = place.rsplit('@').next().unwrap_or_default();
-        format!("<Store {scheme}://{place}>")
+        format!("<Store {}>", self.place())
     }
 }
 

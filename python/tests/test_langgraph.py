@@ -111,6 +111,10 @@ def test_a_graph(tmp_path: Path) -> None:
             assert store.verify() == []
 
 
-def test_a_server_is_refused() -> None:
+def test_stores_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="in a SQLite file"):
         PactSaver("postgres://nowhere/x")
+    pactql.Store.open(tmp_path / "agent.db").close()
+    with pactql.Store.open(tmp_path / "agent.db", read_only=True) as store:
+        with pytest.raises(pactql.StoreError, match="read only"):
+            PactSaver(store)

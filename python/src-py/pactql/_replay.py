@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ._pactql import Session, Store
 from .recording._call import session as named
 from .recording._clients import paths_of, record
-from .recording._recorder import Recorder
+from .recording._recorder import Recorder, url_of
 
 if TYPE_CHECKING:
     from ._reports import Parted
@@ -94,7 +94,7 @@ def replay(
     name = name or f"{session.name or 'session'}/replay"
     with tempfile.TemporaryDirectory() as folder:
         place: Any = Path(folder) / "replay.db" if store is None else store
-        url = place.url if isinstance(place, Store) else place
+        url = url_of(place)
         is_fork = first > 0 and _fork(url, session, first, name)
         with Recorder(place) as recorder:
             recorded: Any = record(client, recorder)

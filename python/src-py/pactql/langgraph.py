@@ -36,6 +36,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from ._errors import SessionExists, SessionNotFound
 from ._pactql import Store, _Recorder
 from .langchain import _request, _response
+from .recording._recorder import url_of
 
 __all__ = ["PactSaver"]
 
@@ -68,7 +69,7 @@ class PactSaver(BaseCheckpointSaver[str]):
         serde: SerializerProtocol | None = None,
     ) -> None:
         super().__init__(serde=serde)
-        self._path = store.url if isinstance(store, Store) else os.fspath(store)
+        self._path = url_of(store)
         if "://" in self._path:
             raise ValueError("`PactSaver` keeps checkpoints in a SQLite file, and this store is a server")
         self._path = self._path.removeprefix("sqlite:")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pactql
+import pytest
 from pactql.testing import assert_context, assert_prefix_stable
 
 from .conftest import Server
@@ -19,3 +20,12 @@ def test_a_call_is_in_the_store_when_it_has_ended(server: Server, pactql_store: 
         client.chat.completions.create(model="m", messages=messages)
         assert_context(pactql_store["talk"], "@t0 ^seq .cb[role='user']", count=number)
     assert_prefix_stable(pactql_store["talk"])
+
+
+def test_a_store_that_is_read_only_is_not_recorded_into(server: Server, pactql_store: pactql.Store) -> None:
+    client = openai_client(server)
+    with pactql.Store.open(pactql_store.url, read_only=True) as store:
+        session = pactql.Session.parse('{"cycle": 1, "root": {"id": "r", "children": [{"id": "^ah"}]}}')
+        for write in (lambda: pactql.record(client, store), lambda: pactql.replay(session, client, store=store, change={"model": "m"})):
+            with pytest.raises(pactql.StoreError, match="was opened to be read only; open it to be written"):
+                write()

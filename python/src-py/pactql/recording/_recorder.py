@@ -101,7 +101,7 @@ class Recorder:
         self._limits = (max(1, queue_calls), max(1, queue_bytes))
         self._function, self._patterns = _redaction(redact)
         _check_patterns(self._patterns)
-        self._url: str = store.url if isinstance(store, Store) else os.fspath(store)
+        self._url = url_of(store)
         self._closed = is_off()
         self._writer: Optional[_Writer] = None
         if not self._closed:
@@ -185,6 +185,11 @@ def at_once(url: str) -> Iterator[None]:
         yield
     finally:
         _Writer._at_once.discard(key)
+
+
+def url_of(store: Union[str, "os.PathLike[str]", Store]) -> str:
+    """The address of a store that is written. Raises `StoreError` of one that was opened to be read only."""
+    return store._to_write() if isinstance(store, Store) else os.fspath(store)
 
 
 def _key(url: str) -> str:
