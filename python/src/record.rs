@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 /// A call as Python gives it: API, session, request, response, error, whether it was stopped, when it began and
-/// ended, how long it took in milliseconds, the provider's id of it, patterns of the caller, and whether all calls
-/// of the session's name are one session.
+/// ended, how long it took in milliseconds, the provider's id of it, patterns of the caller, whether all calls
+/// of the session's name are one session, and whether the provider was called.
 type Row = (
     String,
     String,
@@ -21,11 +21,11 @@ type Row = (
     Option<String>,
     Option<String>,
     bool,
-    i64,
-    i64,
+    (i64, i64),
     Option<u64>,
     Option<String>,
     Option<Vec<String>>,
+    bool,
     bool,
 );
 
@@ -104,12 +104,12 @@ impl Inner {
             response,
             error,
             canceled,
-            started,
-            ended,
+            (started, ended),
             latency,
             id,
             patterns,
             together,
+            made,
         ) = row;
         let mut call = ProviderCall::new(provider(&api)?, session, request);
         call.response = response;
@@ -120,6 +120,7 @@ impl Inner {
         call.latency_ms = latency;
         call.request_id = id;
         call.together = together;
+        call.made = made;
         let patterns = match self.patterns.get(&patterns) {
             Some(known) => known,
             None => {

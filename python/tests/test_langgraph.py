@@ -67,6 +67,9 @@ def test_a_thread_is_a_session(tmp_path: Path) -> None:
             assert talk.select("@c1 .cb").texts() == ["Where is it?"]
             assert [node.text for node in talk[1].reply] == ["On its way."]
             assert talk.select("@t0 .cb[role='user']").texts() == ["Where is it?", "Thanks."]
+            # Of three checkpoints one has a reply: one call was made.
+            assert [step["made"] for step in talk.steps().rows()] == [False, True, False]
+            assert talk.usage().total["requests"] == 1
             assert store.verify() == []
         saver.copy_thread("talk", "other")
         with saver.store as store:

@@ -70,6 +70,7 @@ impl Print {
 pub(crate) struct LiveCall {
     read: ReadCall,
     joined: bool,
+    origin: RequestOrigin,
 }
 
 impl LiveCall {
@@ -106,7 +107,17 @@ impl LiveCall {
             }
         }
         let joined = provider == Provider::OpenAiResponses;
-        Ok(Self { read, joined })
+        Ok(Self {
+            read,
+            joined,
+            origin: RequestOrigin::Request,
+        })
+    }
+
+    /// Messages that were kept, and not sent.
+    pub(crate) fn not_made(mut self) -> Self {
+        self.origin = RequestOrigin::Transcript;
+        self
     }
 
     pub(crate) fn prints(&self) -> Vec<Print> {
@@ -166,7 +177,7 @@ impl LiveCall {
         attempts: Vec<String>,
     ) -> Option<(Document, Numbers, Vec<Print>)> {
         let about = About {
-            origin: RequestOrigin::Request,
+            origin: self.origin,
             joined: self.joined,
             ..About::default()
         };

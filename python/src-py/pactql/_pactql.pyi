@@ -733,7 +733,7 @@ def count_tokens(text: str, /, tokenizer: _Tokenizer = "o200k") -> int: ...
 def run_program(arguments: Sequence[str], /) -> int: ...
 
 _Row: TypeAlias = tuple[
-    str, str, str, str | None, str | None, bool, int, int, int | None, str | None, Sequence[str] | None, bool
+    str, str, str, str | None, str | None, bool, tuple[int, int], int | None, str | None, Sequence[str] | None, bool, bool
 ]
 
 @final

@@ -4,7 +4,7 @@
     graph = builder.compile(checkpointer=PactSaver("agent.db"))
 
 The messages of a checkpoint become a snapshot of the session that is named as the thread, so the history of a thread answers
-selectors. All of the checkpoint is kept beside it as LangGraph serializes it, in tables of its own of the same SQLite file.
+selectors. One that ends with a reply is a call of the model; the others are none, and no report counts them. All of the checkpoint is kept beside it as LangGraph serializes it, in tables of its own of the same SQLite file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from langgraph.checkpoint.base import (
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from ._errors import SessionExists, SessionNotFound
+from ._errors import SessionExists, SessionNotFound, StoreError
 from ._pactql import Store, _Recorder
 from .langchain import _request, _response
 from .recording._recorder import url_of
@@ -148,11 +148,13 @@ class PactSaver(BaseCheckpointSaver[str]):
         request = _request(sent if is_reply else messages, {})
         response = _response(last) if is_reply else None
         now = time.time_ns()
-        row = ("openai", session, request, response, None, False, now, now, None, checkpoint, (), True)
+        # A checkpoint without a reply is no call, and has nothing of one.
+        id = checkpoint if is_reply else None
+        row = ("openai", session, request, response, None, False, (now, now), None, id, (), True, is_reply)
         with self._lock:
             [why] = self._recorder.record([row])
         if why is not None:
-            raise RuntimeError(why)
+            raise StoreError(why)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""

@@ -30,6 +30,9 @@ pub struct ProviderCall {
     pub request_id: Option<String>,
     /// Whether all such calls of the session's name are one session, also those that share no beginning.
     pub together: bool,
+    /// Whether the provider was called. Else `request` has messages that were kept, such as a checkpoint that ends with those
+    /// of a user: their snapshot is no request (`meta.source` is `transcript`).
+    pub made: bool,
 }
 
 impl ProviderCall {
@@ -47,6 +50,7 @@ impl ProviderCall {
             latency_ms: None,
             request_id: None,
             together: false,
+            made: true,
         }
     }
 

@@ -324,7 +324,9 @@ fn read(call: &ProviderCall) -> Result<LiveCall, Error> {
     let usage = latency.into_iter().chain(id).collect();
     let times = (call.started_at_ns, call.ended_at_ns);
     let response = call.response.as_deref();
-    LiveCall::read(call.provider, &call.request, response, times, usage).map_err(refused)
+    let live = LiveCall::read(call.provider, &call.request, response, times, usage);
+    let live = live.map_err(refused)?;
+    Ok(if call.made { live } else { live.not_made() })
 }
 
 fn attempt(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: What the writer gives the native part: API, session, request, response, error, canceled, times, latency, request id.
 Row = Tuple[
-    str, str, str, Optional[str], Optional[str], bool, int, int, Optional[int], Optional[str]
+    str, str, str, Optional[str], Optional[str], bool, Tuple[int, int], Optional[int], Optional[str]
 ]
 
 
@@ -169,8 +169,7 @@ class Call:
             None if response is None else _scalars(response),
             None if error is None else _scalars(error),
             self.stopped and not reply.whole,
-            self.started_ns,
-            self.ended_ns,
+            (self.started_ns, self.ended_ns),
             self.latency_ns // 1_000_000,
             header("x-request-id") or header("request-id") or header("x-amzn-requestid"),
         )

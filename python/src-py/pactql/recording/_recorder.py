@@ -380,7 +380,7 @@ class _Writer:
                 call.recorder._failed(f"{type(error).__name__}: {error}")
                 continue
             if row is not None:
-                rows.append((*row, call.recorder._patterns, call.together))
+                rows.append((*row, call.recorder._patterns, call.together, True))
                 calls.append(call)
         if not rows:
             return
