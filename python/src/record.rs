@@ -2,11 +2,12 @@
 //!
 //! Only the writer's thread calls it, so nothing here is fast at the cost of being clear.
 
+use crate::errors::OrRaise;
 use crate::forks::shared;
 use pactql::logs::Redaction;
 use pactql::logs::record::{ProviderCall, StreamedReply};
 use pactql::{Provider, Store};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -48,8 +49,7 @@ struct Inner {
 impl Recorder {
     #[new]
     fn new(py: Python<'_>, url: &str) -> PyResult<Self> {
-        let store = shared(py, || Store::connect(url));
-        let store = store.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let store = shared(py, || Store::connect(url)).or_raise(py)?;
         let inner = Inner {
             recorder: pactql::logs::record::Recorder::new(store),
             patterns: HashMap::new(),
@@ -66,15 +66,19 @@ impl Recorder {
             .into_iter()
             .map(|row| row.extract().map_err(|error: PyErr| error.to_string()))
             .collect();
-        shared(py, || {
+        let done = shared(py, || {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             inner.record(rows)
-        })
+        });
+        done?.or_raise(py)
     }
 }
 
 impl Inner {
-    fn record(&mut self, rows: Vec<Result<Row, String>>) -> PyResult<Vec<Option<String>>> {
+    fn record(
+        &mut self,
+        rows: Vec<Result<Row, String>>,
+    ) -> PyResult<Result<Vec<Option<String>>, pactql::Error>> {
         let mut calls = Vec::with_capacity(rows.len());
         let mut unread = Vec::with_capacity(rows.len());
         for row in rows {
@@ -86,14 +90,15 @@ impl Inner {
                 Err(why) => unread.push(Some(why)),
             }
         }
-        let done = self.recorder.record(&calls);
-        let done = done.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        let mut done = done.into_iter();
+        let mut done = match self.recorder.record(&calls) {
+            Ok(done) => done.into_iter(),
+            Err(error) => return Ok(Err(error)),
+        };
         let why = unread.into_iter().map(|unread| match unread {
             Some(why) => Some(why),
             None => done.next()?.err().map(|error| error.to_string()),
         });
-        Ok(why.collect())
+        Ok(Ok(why.collect()))
     }
 
     fn call(&mut self, row: Row) -> PyResult<ProviderCall> {

@@ -117,6 +117,8 @@ def test_a_graph(tmp_path: Path) -> None:
 def test_stores_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="in a SQLite file"):
         PactSaver("postgres://nowhere/x")
+    with pytest.raises(pactql.StoreError, match="E_STORE: .*cannot be opened"):
+        PactSaver(tmp_path / "missing" / "agent.db")
     pactql.Store.open(tmp_path / "agent.db").close()
     with pactql.Store.open(tmp_path / "agent.db", read_only=True) as store:
         with pytest.raises(pactql.StoreError, match="read only"):

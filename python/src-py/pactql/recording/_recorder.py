@@ -15,6 +15,7 @@ import weakref
 from contextlib import contextmanager
 from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Set, Union
 
+from .._errors import StoreError
 from .._pactql import Store
 from . import _ends
 from ._call import Call
@@ -395,7 +396,7 @@ class _Writer:
         try:
             written: List[Optional[str]] = opened[0].record(rows)
             return written
-        except RuntimeError as error:
+        except StoreError as error:
             if not str(error).startswith(_DATABASE):
                 raise
         time.sleep(RETRY_SECONDS)
