@@ -21,7 +21,7 @@ from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from ._pactql import Store
-from .recording._call import Call, around
+from .recording._call import Call, around, checked
 from .recording._recorder import Recorder, Redact, is_off
 
 __all__ = ["RecordingHandler"]
@@ -44,7 +44,7 @@ class RecordingHandler(BaseCallbackHandler):
         *,
         redact: Redact = None,
     ) -> None:
-        self._session = session
+        self._session = checked(session)
         self._calls: Dict[UUID, Call] = {}
         if isinstance(store, Recorder) and store.closed and not is_off():
             raise ValueError("the recorder is closed")

@@ -29,3 +29,11 @@ def test_a_store_that_is_read_only_is_not_recorded_into(server: Server, pactql_s
         for write in (lambda: pactql.record(client, store), lambda: pactql.replay(session, client, store=store, change={"model": "m"})):
             with pytest.raises(pactql.StoreError, match="was opened to be read only; open it to be written"):
                 write()
+
+
+@pytest.mark.parametrize("session", [3, b"a"])
+def test_a_session_is_named_by_a_text(server: Server, pactql_store: pactql.Store, session: Any) -> None:
+    with pytest.raises(TypeError, match="`session` is a name, or a function that gives one, and not"):
+        pactql.record(openai_client(server), pactql_store, session)
+    with pytest.raises(TypeError, match="`session` takes a name"), pactql.session(session):
+        pass

@@ -38,11 +38,20 @@ def session(name: str) -> Iterator[str]:
     >>> name
     'nightly/summaries'
     """
+    if not isinstance(name, str):
+        raise TypeError(f"`session` takes a name, and not {type(name).__name__}: {name!r}")
     token = _named.set(name)
     try:
         yield name
     finally:
         _named.reset(token)
+
+
+def checked(session: Any) -> Any:
+    """The session of a client: a name, or a function that gives one. Raises `TypeError` for anything else."""
+    if session is None or isinstance(session, str) or callable(session):
+        return session
+    raise TypeError(f"`session` is a name, or a function that gives one, and not {type(session).__name__}: {session!r}")
 
 
 def named(session: str) -> Tuple[str, bool]:

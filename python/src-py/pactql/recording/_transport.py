@@ -14,7 +14,7 @@ import sys
 from types import ModuleType
 from typing import Any, AsyncIterator, Iterator, Optional, Tuple
 
-from ._call import Call, around
+from ._call import Call, around, checked
 from ._recorder import Recorder
 
 #: The name of the session of a call, or what gives it when the call is made.
@@ -34,7 +34,7 @@ class Tap:
         strict: bool = False,
     ) -> None:
         self.recorder = recorder
-        self.session = session
+        self.session = checked(session)
         #: Endings of paths, and the API that is there.
         self.paths = paths
         #: Whether requests may be of anybody, so that their bodies say whether they are calls.
