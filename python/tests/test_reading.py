@@ -481,6 +481,14 @@ def test_reports_are_those_of_the_command_line(session: pactql.Session) -> None:
 def test_snapshots(session: pactql.Session) -> None:
     assert [each.cycle for each in session] == session.cycles
     newest, first = session[-1], session[0]
+    for written in ("@t0 .cb", " @c1 .cb"):
+        with pytest.raises(pactql.SelectorError, match="the snapshot is chosen already, @c1,") as raised:
+            first.select(written)
+        error = raised.value
+        assert error.help == "write `.cb`" and error.text == written and written[slice(*error.spans[0][:2])][0] == "@"
+    with pytest.raises(pactql.SelectorError) as raised:
+        first.select(".cb[role == 'user']")
+    assert raised.value.text == raised.value.text.lstrip("@") and "@c1" not in str(raised.value)
     assert newest == session[5] != first and len({newest, session[5], first}) == 2
     assert newest.nodes.ids() == session.select("@t0 *").ids()
     assert newest.select(".cb[role=$role]", role="user").ids() == session.select("@t0 .cb[role='user']").ids()

@@ -63,6 +63,17 @@ def test_a_mistake_in_a_selector_is_one_of_it(session: pactql.Session) -> None:
         assert_context(session, "@t0 .cb[role == 'user']")
 
 
+def test_a_bound_is_a_number(session: pactql.Session) -> None:
+    count: Any = "1"
+    with pytest.raises(TypeError, match="`count` is a number, and not str: '1'"):
+        assert_context(session, "@t0 ^sys .cb[key=policy]", count=count)
+
+
+def test_a_snapshot_is_chosen_already(session: pactql.Session) -> None:
+    with pytest.raises(pactql.SelectorError, match="write `.cb`"):
+        assert_context(session[-1], "@t0 .cb")
+
+
 def test_a_tree_that_is_long_is_cut() -> None:
     lines = [pactql.Context()]
     for number in range(60):

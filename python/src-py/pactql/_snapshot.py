@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ._errors import SelectorError
+
 if TYPE_CHECKING:
     from . import Node, Selection, Session, Store
     from ._replay import Change, Replay
@@ -19,6 +21,18 @@ if TYPE_CHECKING:
 
 _LISTS = ("messages", "input", "contents")
 """The member of a request that has its messages, in the forms of the providers."""
+
+
+def _refuse_time(selector: str, address: str, error: SelectorError) -> None:
+    """Says of a selector that begins with a time that its snapshot is chosen already."""
+    time, _, rest = selector.strip().partition(" ")
+    if not time.startswith("@"):
+        return
+    start = selector.index(time)
+    message = f"the snapshot is chosen already, {address}, and a selector of it has no time"
+    spans = [(start, start + len(time), "leave this out")]
+    help = f"write `{rest.strip()}`" if rest.strip() else "leave the time out"
+    raise SelectorError(message, code=error.code, text=selector, spans=spans, help=help) from None
 
 
 class Snapshot:
@@ -42,7 +56,13 @@ class Snapshot:
 
     def select(self, selector: str, /, **params: Any) -> Selection:
         """What a selector without a time finds in it."""
-        return self.session.select(f"{self.address} {selector}", params)
+        try:
+            return self.session.select(f"{self.address} {selector}", params)
+        except SelectorError as error:
+            _refuse_time(selector, self.address, error)
+            # The same mistake in what was written, which has no address.
+            self.session.select(selector, params)
+            raise
 
     @property
     def nodes(self) -> Selection:
