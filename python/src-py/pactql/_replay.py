@@ -62,14 +62,15 @@ def replay(
     session: Session,
     client: Any,
     *,
-    from_: int | Snapshot = -1,
-    to: int | Snapshot = -1,
+    from_: int | str | Snapshot = -1,
+    to: int | str | Snapshot = -1,
     change: Change = None,
     store: str | os.PathLike[str] | Store | None = None,
     name: str | None = None,
     dry_run: bool = False,
 ) -> Replay:
-    """Sends the calls of a session again, from one to another (the newest, if nothing is said), and records them.
+    """Sends the calls of a session again, from one to another (the newest, if nothing is said), and records them. Each
+    is an address (`@c2`), a snapshot, or its place in the session: 0 is the oldest call, -1 the newest, as in `session[0]`.
 
     Each request is what was sent then, in the form of the client's API, with `change`: members to set, such as
     ``{"model": "example-2"}``, or a function that is given the request. Earlier answers in it are those of before. The calls
@@ -83,7 +84,7 @@ def replay(
     Raises `TypeError` without a client that can send, and `ValueError` for a request without a model.
     """
     form = _form(session, client)
-    first, last = _index(session, from_), _index(session, to)
+    first, last = _index(session, from_, "from_"), _index(session, to, "to")
     if first > last:
         raise ValueError(f"`from_` is call {first}, after `to`, which is call {last}")
     calls = [Sent(snapshot, _request(snapshot, form, change), None) for snapshot in session[first : last + 1]]
@@ -141,9 +142,18 @@ def _went_on(url: str | os.PathLike[str], first: int, name: str) -> bool:
     return False
 
 
-def _index(session: Session, place: int | Snapshot) -> int:
-    at = place if isinstance(place, int) else session.cycles.index(place.cycle)
-    return range(len(session))[at]
+def _index(session: Session, place: int | str | Snapshot, name: str) -> int:
+    """Where a call is in its session, counted from 0."""
+    count = len(session)
+    if isinstance(place, int):
+        if -count <= place < count:
+            return place % count
+        raise IndexError(f"`{name}` is {place}, and the session has {count} snapshots: 0 is the oldest, -1 the newest")
+    found = session.select(f"{place} *").cycles if isinstance(place, str) else [getattr(place, "cycle", None)]
+    if len(found) != 1 or found[0] not in session.cycles:
+        message = f"`{name}` is a number, an address such as '@c2', or a snapshot of the session, and not {place!r}"
+        raise ValueError(message)
+    return session.cycles.index(found[0])
 
 
 def _form(session: Session, client: Any) -> str:

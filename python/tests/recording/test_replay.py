@@ -54,6 +54,18 @@ def test_one_thing_is_changed(server: Server, path: str, talk: pactql.Session) -
     assert "talk/replay" not in sent(path, "openai")
 
 
+def test_calls_are_named_by_place_and_by_address(server: Server, talk: pactql.Session) -> None:
+    client = openai_client(server)
+    for first in (0, -2, "@c1", "@t-1", talk[0]):
+        assert len(pactql.replay(talk, client, from_=first, dry_run=True).calls) == 2
+    with pytest.raises(IndexError, match="`from_` is 99, and the session has 2 snapshots: 0 is the oldest, -1 the newest"):
+        pactql.replay(talk, client, from_=99, dry_run=True)
+    with pytest.raises(pactql.SnapshotNotFound, match="@c9"):
+        pactql.replay(talk, client, to="@c9", dry_run=True)
+    with pytest.raises(ValueError, match="`to` is a number, an address such as '@c2', or a snapshot of the session"):
+        pactql.replay(talk, client, to="@*", dry_run=True)
+
+
 def test_nothing_is_sent_to_say_what_it_costs(server: Server, talk: pactql.Session) -> None:
     made = pactql.replay(talk, openai_client(server), from_=0, dry_run=True)
     assert server.requests() == [] and made.session is None and len(made.calls) == 2
