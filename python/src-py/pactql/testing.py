@@ -42,6 +42,9 @@ def assert_context(
     <Selection of 1 node: cb:policy>
     """
     __tracebackhide__ = True
+    for name, bound in (("count", count), ("at_least", at_least), ("at_most", at_most)):
+        if bound is not None and not isinstance(bound, int):
+            raise TypeError(f"`{name}` is a number, and not {type(bound).__name__}: {bound!r}")
     found = session.select(selector, **params)
     number = len(found)
     if count is None and at_least is None and at_most is None:
