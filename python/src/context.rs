@@ -6,7 +6,7 @@ use crate::forks::{self, Origin};
 use crate::json::{self, dict};
 use crate::selection::Selection;
 use crate::session::Session;
-use crate::values::prepared;
+use crate::values::{Role, Texts, prepared};
 use pactql::{Code, ContextBuilder, Message, NewNode, Policy};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -292,20 +292,20 @@ impl Context {
     ///
     /// With `call_id` the text is the result of that tool call. `calls` are tool calls, each an id, the name of the
     /// tool and its arguments; `images` are URLs; `parts` are blocks as dictionaries.
-    #[pyo3(signature = (role, text = "", /, *, call_id = None, calls = Vec::new(), images = Vec::new(), parts = Vec::new()),
+    #[pyo3(signature = (role, text = "", /, *, call_id = None, calls = Vec::new(), images = Texts(Vec::new()), parts = Vec::new()),
         text_signature = "($self, role, text='', /, *, call_id=None, calls=(), images=(), parts=())")]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn append(
         &self,
         py: Python<'_>,
-        role: &str,
+        role: Role,
         text: &str,
         call_id: Option<&str>,
         calls: Vec<(String, String, Bound<'_, PyAny>)>,
-        images: Vec<String>,
+        images: Texts,
         parts: Vec<Bound<'_, PyAny>>,
     ) -> PyResult<Vec<String>> {
-        let message = message(role, text, call_id, calls, images, parts)?;
+        let message = message(&role.0, text, call_id, calls, images.0, parts)?;
         self.with(py, |context| context.append(message))
     }
 

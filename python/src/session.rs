@@ -7,7 +7,7 @@ use crate::json;
 use crate::logs::format_of;
 use crate::range::RangeDiff;
 use crate::selection::Selection;
-use crate::values::{Source, by_name, prepared, range_options};
+use crate::values::{Address, Source, Texts, by_name, prepared, range_options};
 use pactql::inspect::share::{Redactor, page};
 use pactql::inspect::{
     AssertReport, By, Condition, Counts, DuplicateReport, Fields, GrepReport, Part, PrefixReport,
@@ -171,8 +171,13 @@ fn options(
 }
 
 /// The snapshots at a time.
-fn at_time(at: Option<&str>) -> Part {
-    at.into_iter().fold(Part::default(), Part::at)
+fn at_time(at: Option<Address>) -> Part {
+    at_or(at, Part::default())
+}
+
+/// As [`at_time`], or another part where no time is given.
+fn at_or(at: Option<Address>, part: Part) -> Part {
+    at.map_or(part, |Address(at)| Part::default().at(at))
 }
 
 #[pymethods]
@@ -344,7 +349,7 @@ impl Session {
     fn tokens<'py>(
         &self,
         py: Python<'py>,
-        at: Option<&str>,
+        at: Option<Address>,
         by: &str,
         only: Option<&str>,
         tokenizer: Option<&str>,
@@ -373,7 +378,7 @@ impl Session {
     fn prefix<'py>(
         &self,
         py: Python<'py>,
-        at: Option<&str>,
+        at: Option<Address>,
         only: Option<&str>,
         provider: Option<&str>,
         tokenizer: Option<&str>,
@@ -390,7 +395,7 @@ impl Session {
     fn steps<'py>(
         &self,
         py: Python<'py>,
-        at: Option<&str>,
+        at: Option<Address>,
         only: Option<&str>,
         provider: Option<&str>,
         tokenizer: Option<&str>,
@@ -408,7 +413,7 @@ impl Session {
     fn show<'py>(
         &self,
         py: Python<'py>,
-        at: Option<&str>,
+        at: Option<Address>,
         only: Option<&str>,
         before_reply: bool,
         tokenizer: Option<&str>,
@@ -427,7 +432,7 @@ impl Session {
         &self,
         py: Python<'py>,
         pattern: &str,
-        at: Option<&str>,
+        at: Option<Address>,
         only: Option<&str>,
         ignore_case: bool,
         context: usize,
@@ -435,7 +440,7 @@ impl Session {
         let search = Search::new(pattern, ignore_case)
             .or_raise(py)?
             .context(context);
-        let part = at.map_or_else(Part::all, |at| Part::default().at(at));
+        let part = at_or(at, Part::all());
         self.report::<GrepReport>(py, options(part, only, None, None)?.search(search))
     }
 
@@ -444,14 +449,14 @@ impl Session {
     fn top<'py>(
         &self,
         py: Python<'py>,
-        at: Option<&str>,
+        at: Option<Address>,
         by: Option<&str>,
         only: Option<&str>,
         tokenizer: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let group = |by| by_name("group", by, &By::ALL, By::as_str);
         let by = by.map(group).transpose()?;
-        let part = at.map_or_else(Part::all, |at| Part::default().at(at));
+        let part = at_or(at, Part::all());
         let options = options(part, only, None, tokenizer)?;
         let session = self.shared(py)?;
         let made = py.detach(|| {
@@ -470,10 +475,10 @@ impl Session {
     fn unused<'py>(
         &self,
         py: Python<'py>,
-        at: Option<&str>,
+        at: Option<Address>,
         tokenizer: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let part = at.map_or_else(Part::all, |at| Part::default().at(at));
+        let part = at_or(at, Part::all());
         self.report::<UnusedReport>(py, options(part, None, None, tokenizer)?)
     }
 
@@ -482,7 +487,7 @@ impl Session {
     fn duplicates<'py>(
         &self,
         py: Python<'py>,
-        at: Option<&str>,
+        at: Option<Address>,
         only: Option<&str>,
         tokenizer: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -562,10 +567,10 @@ impl Session {
     }
 
     /// The session as a page of HTML that needs no server, with what the patterns of `redact` match taken out.
-    #[pyo3(signature = (*, redact = Vec::new()))]
-    fn to_html(&self, py: Python<'_>, redact: Vec<String>) -> PyResult<String> {
+    #[pyo3(signature = (*, redact = Texts(Vec::new())))]
+    fn to_html(&self, py: Python<'_>, redact: Texts) -> PyResult<String> {
         let history = self.fetch(py)?;
-        let redactor = Redactor::new(&redact);
+        let redactor = Redactor::new(&redact.0);
         let mut redactor =
             redactor.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
         let made = py.detach(|| {
@@ -594,7 +599,7 @@ impl Session {
         &self,
         py: Python<'_>,
         provider: Option<&str>,
-        at: Option<&str>,
+        at: Option<Address>,
         attempt: Option<&str>,
     ) -> PyResult<String> {
         let provider = provider.map(crate::values::provider).transpose()?;
@@ -603,7 +608,8 @@ impl Session {
         }
         self.ensure_here(py)?;
         let history = self.session.history();
-        let found = py.detach(|| self.engine.snapshots(&history, at.unwrap_or_default()));
+        let at = at.map(|Address(at)| at).unwrap_or_default();
+        let found = py.detach(|| self.engine.snapshots(&history, &at));
         let found = found.or_raise(py)?;
         let [(_, snapshot)] = &found[..] else {
             let message = "`render` takes the address of one snapshot, such as `@t0`";

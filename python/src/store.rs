@@ -8,7 +8,7 @@ use crate::forks::{self, Origin};
 use crate::json::dict;
 use crate::logs;
 use crate::session::{Session, engine_or};
-use crate::values::{name_of, prepared, range_options, seconds};
+use crate::values::{Texts, name_of, prepared, range_options, seconds};
 use pactql::{
     Code,
     store::{Durability, Retention},
@@ -425,9 +425,9 @@ impl Store {
     /// Takes the contents and attributes of nodes out of all history of a session. Returns the names of the forks
     /// that still have them.
     #[pyo3(signature = (name, ids, /))]
-    fn erase(&self, py: Python<'_>, name: &str, ids: Vec<String>) -> PyResult<Vec<String>> {
+    fn erase(&self, py: Python<'_>, name: &str, ids: Texts) -> PyResult<Vec<String>> {
         self.with(py, |store| {
-            store.erase(name, ids.iter().map(String::as_str))
+            store.erase(name, ids.0.iter().map(String::as_str))
         })
     }
 

@@ -266,6 +266,64 @@ pub(crate) fn name_of(what: &str, value: &Bound<'_, PyAny>) -> PyResult<String> 
     }
 }
 
+/// A text.
+///
+/// # Errors
+/// Another value; `what` says what is expected.
+fn text(what: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let class = value.get_type();
+    let class = class.name()?;
+    let found = value.extract::<String>();
+    found.map_err(|_| PyTypeError::new_err(format!("{what}, and not {class}")))
+}
+
+/// The address of a snapshot.
+pub(crate) struct Address(pub(crate) String);
+
+impl<'py> FromPyObject<'_, 'py> for Address {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        text("an address is a text such as '@c3'", &value).map(Self)
+    }
+}
+
+/// The role of a message.
+pub(crate) struct Role(pub(crate) String);
+
+impl<'py> FromPyObject<'_, 'py> for Role {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        text(
+            "a message is its role and its text, `append('user', 'Hello')`",
+            &value,
+        )
+        .map(Self)
+    }
+}
+
+/// A list of texts. A text is none, although it has characters.
+pub(crate) struct Texts(pub(crate) Vec<String>);
+
+impl<'py> FromPyObject<'_, 'py> for Texts {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        value.extract().map(Self).map_err(|error: PyErr| {
+            let found = value
+                .repr()
+                .map_or_else(|_| "a value".to_owned(), |it| it.to_string());
+            match value.cast::<PyString>() {
+                Ok(_) => PyTypeError::new_err(format!(
+                    "expected a list of texts, and found one: write [{found}]"
+                )),
+                Err(_) => error,
+            }
+        })
+    }
+}
+
 /// A duration in seconds.
 ///
 /// # Errors

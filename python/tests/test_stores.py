@@ -306,3 +306,19 @@ def test_threads_share_all_of_it(store: pactql.Store) -> None:
         thread.join()
     assert wrong == [] and dict(found) == expected and len(found) == 2
     assert len(store.sessions("thread-*")) == 8
+
+
+def test_a_list_is_no_text(tmp_path: Path, session: pactql.Session) -> None:
+    store, text = pactql.Store.open(tmp_path / "agents.db"), "cb:u2"
+    store.add("a", session)
+    wrong: Any = text
+    for call in (lambda: store.erase("a", wrong), lambda: session.to_html(redact=wrong)):
+        with pytest.raises(TypeError, match=r"expected a list of texts, and found one: write \['cb:u2'\]"):
+            call()
+    message: Any = {"role": "user", "content": "Hello"}
+    with pytest.raises(TypeError, match=r"`append\('user', 'Hello'\)`, and not dict"):
+        pactql.Context().append(message)
+    number: Any = 3
+    for report in (session.show, session.tokens, session.steps):
+        with pytest.raises(TypeError, match="an address is a text such as '@c3', and not int"):
+            report(number)
