@@ -288,7 +288,8 @@ impl Context {
         self.with(py, |context| context.compact(selector, summary))
     }
 
-    /// Adds a message to the turn in progress. Returns the ids of its blocks.
+    /// Adds a message to the turn in progress. Returns the ids of its blocks: none of a message without anything in it,
+    /// which is not added. The role is any word; `system` goes to `^sys`.
     ///
     /// With `call_id` the text is the result of that tool call. `calls` are tool calls, each an id, the name of the
     /// tool and its arguments; `images` are URLs; `parts` are blocks as dictionaries.
@@ -309,7 +310,8 @@ impl Context {
         self.with(py, |context| context.append(message))
     }
 
-    /// Adds the model's reply, and ends the attempt that is running. Returns the ids of its blocks.
+    /// Adds the model's reply, and ends the attempt that is running: `complete_attempt`, which has the provider's counts of
+    /// tokens, comes before it. Returns the ids of its blocks. A reply may be without anything.
     #[pyo3(signature = (text = "", /, *, calls = Vec::new(), parts = Vec::new()),
         text_signature = "($self, text='', /, *, calls=(), parts=())")]
     fn reply(
@@ -365,7 +367,8 @@ impl Context {
         })
     }
 
-    /// Ends the running attempt as completed, with the provider's counts of tokens.
+    /// Ends the running attempt as completed, with the provider's counts of tokens. After `reply`, which ends it too, there
+    /// is none that is running.
     #[pyo3(signature = (token_in = None, token_out = None))]
     fn complete_attempt(
         &self,
