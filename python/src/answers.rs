@@ -171,6 +171,31 @@ impl StoreAnswers {
         self.candidates
     }
 
+    /// Warnings about the selector.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        let warnings = self.question.prepared.warnings().iter();
+        warnings.map(ToString::to_string).collect()
+    }
+
+    /// Why no session has anything, in words; empty if one has, and of diffs.
+    fn why_empty(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.origin.check(py)?;
+        let question = &self.question;
+        if question.options.is_some() {
+            return Ok(Vec::new());
+        }
+        let left = Arc::clone(&Self::of(py, question.clone())?.left);
+        let why = forks::shared(py, || match left.next() {
+            Some(found) => found.map(|_| Vec::new()),
+            None => {
+                let asked = question.store.select_prepared(&question.prepared);
+                asked.sessions(&question.glob).why_empty()
+            }
+        });
+        why.or_raise(py)
+    }
+
     fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Py<Self>> {
         let (py, this) = (slf.py(), slf.get());
         if this.is_iterator {

@@ -308,6 +308,23 @@ def test_threads_share_all_of_it(store: pactql.Store) -> None:
     assert len(store.sessions("thread-*")) == 8
 
 
+def test_why_no_session_has_anything(tmp_path: Path, session: pactql.Session) -> None:
+    store = pactql.Store.open(tmp_path / "agents.db")
+    assert store.select(".cb").why_empty() == ["the store has no sessions"]
+    store.add("a", session)
+    store.add("b", session)
+    assert store.select("@t0 .cb[role='user']").why_empty() == []
+    # Of all sessions where none has a name, else of the first.
+    assert store.select("@t0 .cb[rol='user']").why_empty() == ["no node has `rol`; did you mean `role`?"]
+    assert store.select("@c99 .cb").why_empty()[0].startswith("in a, ")
+    [why] = store.select("@t0 .cb[role='user'][kind='call']").why_empty()
+    assert why.startswith("in a, ")
+    assert store.select("@t0 .cb", sessions="x*").why_empty() == ["no session has a name that `x*` matches"]
+    asked = store.select("@t0 .cb[ttl<1][ttl>3]")
+    assert list(asked) == [] and asked.warnings == session.select("@t0 .cb[ttl<1][ttl>3]").warnings != []
+    assert store.range("@t-1..@t0 .cb").why_empty() == []
+
+
 def test_a_list_is_no_text(tmp_path: Path, session: pactql.Session) -> None:
     store, text = pactql.Store.open(tmp_path / "agents.db"), "cb:u2"
     store.add("a", session)

@@ -54,7 +54,7 @@ pub use fit::Fit;
 pub use log::{Log, LogEntry};
 pub use node::{Headers, Node};
 pub use nodes::{Ids, Nodes};
-#[cfg(feature = "cli")]
+#[cfg(feature = "store")]
 pub(crate) use nothing::NothingFound;
 pub use place::{Parent, Spot, Targets};
 pub use prepared::Prepared;

@@ -23,7 +23,7 @@ use self::batches::Batches;
 use self::candidate::{SessionCandidate, among, candidate, candidates, reads_missing, written};
 use self::question::{Question, SessionIds};
 use self::stream::RowStream;
-use crate::engine::Prepared;
+use crate::engine::{NothingFound, Prepared};
 use crate::history::RangeOptions;
 use crate::query::ir::Required;
 use crate::query::sql::{Options, Wanted, compile_columns};
@@ -134,6 +134,52 @@ impl<'s> StoreSelection<'s> {
         let possible = self.possible(&glob)?;
         let question = self.question();
         Ok(StoreAnswers::new(self.store, glob, question, possible))
+    }
+
+    /// Why no session has a node that is asked for, in words (LANGUAGE §10): a name or a value that none of them has, or else
+    /// why the first one has nothing. Empty if one of those that are read has some: the first 64, or the first one of more.
+    ///
+    /// # Errors
+    /// Those of the selector and of the database.
+    pub fn why_empty(&self) -> Result<Vec<String>, Error> {
+        const TOGETHER: usize = 64;
+        let mut listed = self.store.page(&self.glob, "", TOGETHER + 1)?;
+        if listed.len() > TOGETHER {
+            listed.truncate(1);
+        }
+        self.prepared.check_rows()?;
+        let (mut all, mut of_first) = (Vec::new(), None);
+        for session in &listed {
+            let name = &session.info.name;
+            let why = match self.prepared.rows(&*self.store.session(name)?) {
+                Ok(rows) => {
+                    let Some(nothing) = rows.nothing() else {
+                        return Ok(Vec::new());
+                    };
+                    let reasons = nothing.reasons();
+                    all.push(nothing);
+                    reasons.iter().map(ToString::to_string).collect()
+                }
+                // It has no such snapshot.
+                Err(error) => vec![error.message().to_owned()],
+            };
+            of_first.get_or_insert((name, why));
+        }
+        let unknown = match &all[..] {
+            [_, _, ..] if all.len() == listed.len() => NothingFound::unknown_in_all(&all),
+            _ => Vec::new(),
+        };
+        Ok(match of_first {
+            None if self.glob.is_empty() => vec!["the store has no sessions".to_owned()],
+            None => vec![format!(
+                "no session has a name that `{}` matches",
+                self.glob
+            )],
+            Some((name, why)) if unknown.is_empty() => {
+                why.iter().map(|why| format!("in {name}, {why}")).collect()
+            }
+            Some(_) => unknown.iter().map(ToString::to_string).collect(),
+        })
     }
 
     /// The ids of what a selector of rows finds in each session, as [`StoreSelection::answers`] finds them. Where
