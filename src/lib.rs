@@ -98,7 +98,7 @@ mod tree;
 
 #[cfg(feature = "cli")]
 #[doc(hidden)]
-pub use app::cli;
+pub use app::{cli, opened};
 pub use query::sql;
 
 #[cfg(feature = "tokio")]

@@ -2,6 +2,7 @@
 
 use pactql::budget::CacheError;
 use pactql::logs::LogError;
+use pactql::opened::NotOpened;
 use pactql::{
     ColorChoice,
     error::{Diagnostic, InputError, LoadError, SourceError},
@@ -10,6 +11,7 @@ use pactql::{
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use std::path::PathBuf;
 
 /// An error that can be raised.
 pub(crate) trait Raise {
@@ -110,6 +112,7 @@ type Located<'a> = (Option<String>, &'a pactql::error::InputFault);
 fn input<'a>(
     py: Python<'_>,
     message: &str,
+    help: Option<&str>,
     faults: impl Iterator<Item = Located<'a>>,
 ) -> PyResult<PyErr> {
     let found = PyList::empty(py);
@@ -126,6 +129,7 @@ fn input<'a>(
     }
     let attributes = PyDict::new(py);
     attributes.set_item("message", message)?;
+    attributes.set_item("help", help)?;
     attributes.set_item("faults", found)?;
     exception(py, InputError::CODE, &attributes)
 }
@@ -133,7 +137,7 @@ fn input<'a>(
 impl Raise for InputError {
     fn raise(self, py: Python<'_>) -> PyErr {
         let faults = self.faults.iter().map(|fault| (None, fault));
-        input(py, &self.to_string(), faults).unwrap_or_else(|failed| failed)
+        input(py, &self.to_string(), None, faults).unwrap_or_else(|failed| failed)
     }
 }
 
@@ -142,18 +146,32 @@ impl Raise for SourceError {
         let message = self.to_string();
         match self {
             Self::Invalid(files) => {
-                let faults = files.iter().flat_map(|(path, error)| {
-                    let file = path.display().to_string();
-                    let faults = error.faults.iter();
-                    faults.map(move |fault| (Some(file.clone()), fault))
-                });
-                input(py, &message, faults).unwrap_or_else(|failed| failed)
+                input(py, &message, None, faults_of(&files)).unwrap_or_else(|failed| failed)
             }
             Self::Missing(_) => plain(py, "E_MISSING", &message, None),
             Self::Io(_, error) => of_system(py, &message, &error),
             _ => plain(py, InputError::CODE, &message, None),
         }
     }
+}
+
+impl Raise for NotOpened {
+    fn raise(self, py: Python<'_>) -> PyErr {
+        let help = self.help.as_deref();
+        if self.files.is_empty() {
+            return plain(py, self.code, &self.message, help);
+        }
+        input(py, &self.message, help, faults_of(&self.files)).unwrap_or_else(|failed| failed)
+    }
+}
+
+/// The faults of each file.
+fn faults_of(files: &[(PathBuf, InputError)]) -> impl Iterator<Item = Located<'_>> {
+    files.iter().flat_map(|(path, error)| {
+        let file = path.display().to_string();
+        let faults = error.faults.iter();
+        faults.map(move |fault| (Some(file.clone()), fault))
+    })
 }
 
 impl Raise for LoadError {

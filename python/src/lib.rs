@@ -53,7 +53,7 @@ mod module {
     #[pymodule_export]
     use crate::forks::after_fork;
     #[pymodule_export]
-    use crate::logs::{Imported, agent_logs, import_log};
+    use crate::logs::{Imported, import_log, logs_by_time, open_path};
     #[pymodule_export]
     use crate::node::Node;
     #[pymodule_export]

@@ -6,6 +6,7 @@ use crate::json;
 use crate::session::{Session, engine_or};
 use crate::values::{Source, by_name};
 use pactql::logs::{Format, ImportOptions, Imported as Log, ImportedSession, session_names, stem};
+use pactql::opened;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -19,23 +20,19 @@ pub(crate) struct Read {
     report: pactql::logs::ImportReport,
 }
 
-/// Reads a log from a path, or from bytes. Also returns the path.
+/// A file or bytes, unpacked, and what its sessions are named after.
+pub(crate) struct Input {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) stem: String,
+    /// The path.
+    pub(crate) source: Option<String>,
+}
+
+/// Reads a path, or takes bytes. A name is in the place of that of the file.
 ///
 /// # Errors
-/// The file cannot be read; those of [`pactql::logs::import()`].
-pub(crate) fn read(
-    py: Python<'_>,
-    log: &Bound<'_, PyAny>,
-    name: Option<&str>,
-    format: Option<&str>,
-    lenient: bool,
-) -> PyResult<(Read, Option<String>)> {
-    let named = |word| by_name("format of logs", word, &Format::ALL, Format::name);
-    let options = ImportOptions {
-        format: format.map(named).transpose()?,
-        lenient,
-        ..ImportOptions::default()
-    };
+/// The file cannot be read, or is packed and damaged.
+pub(crate) fn input(py: Python<'_>, log: &Bound<'_, PyAny>, name: Option<&str>) -> PyResult<Input> {
     let (bytes, path) = match Source::path_or_bytes(log)? {
         Source::Bytes(bytes) => (bytes, None),
         Source::Path(path) => {
@@ -52,15 +49,38 @@ pub(crate) fn read(
     let file = path.as_deref().and_then(|path| path.file_name());
     let file = file.map(|file| file.to_string_lossy());
     let of_file = file.as_deref().map_or("session", stem);
-    let stem = name.unwrap_or(of_file);
-    let source = path.as_deref().map(|path| path.display().to_string());
+    let place = path.as_deref().unwrap_or(Path::new("the log"));
+    let bytes = py.detach(|| opened::unpacked(&bytes, place)).or_raise(py)?;
+    Ok(Input {
+        bytes,
+        stem: name.unwrap_or(of_file).to_owned(),
+        source: path.as_deref().map(|path| path.display().to_string()),
+    })
+}
+
+/// Reads a log.
+///
+/// # Errors
+/// Those of [`pactql::logs::import()`].
+pub(crate) fn read(
+    py: Python<'_>,
+    input: &Input,
+    format: Option<&str>,
+    lenient: bool,
+) -> PyResult<Read> {
+    let named = |word| by_name("format of logs", word, &Format::ALL, Format::name);
+    let options = ImportOptions {
+        format: format.map(named).transpose()?,
+        lenient,
+        ..ImportOptions::default()
+    };
     let read = forks::shared(py, || {
         let Log {
             sessions,
             report,
             format,
-        } = pactql::logs::import(&bytes, &options)?;
-        let names = session_names(stem, &sessions);
+        } = pactql::logs::import(&input.bytes, &options)?;
+        let names = session_names(&input.stem, &sessions);
         let made: Vec<_> = sessions.par_iter().map(ImportedSession::session).collect();
         let named = names.into_iter().zip(made);
         let named = named.map(|(name, made)| made.map(|made| (name, made)));
@@ -71,14 +91,30 @@ pub(crate) fn read(
             report,
         })
     });
-    Ok((read.or_raise(py)?, source))
+    read.or_raise(py)
 }
 
-/// The folders and files in which agents keep their logs on this machine.
-#[pyfunction(name = "_agent_logs")]
-pub(crate) fn agent_logs() -> Vec<PathBuf> {
-    let places = pactql::logs::agent_logs(|name| std::env::var_os(name));
-    places.into_iter().map(|place| place.path).collect()
+/// The logs that agents keep on this machine, the one written last first.
+#[pyfunction(name = "_logs_by_time")]
+pub(crate) fn logs_by_time(py: Python<'_>) -> PyResult<Vec<String>> {
+    py.detach(opened::logs_by_time).or_raise(py)
+}
+
+/// Sessions, each with whether it is a branch or a subagent of another one, and notes on what was left out.
+type Opened = (Vec<(Py<Session>, bool)>, Vec<String>);
+
+/// The sessions of a file or a folder that is no store.
+#[pyfunction(name = "_open_path")]
+#[pyo3(signature = (path, /))]
+pub(crate) fn open_path(py: Python<'_>, path: PathBuf) -> PyResult<Opened> {
+    let found = forks::shared(py, || opened::open_path(&path));
+    let (sessions, notes) = found.or_raise(py)?;
+    let engine = engine_or(None);
+    let sessions = sessions.into_iter().map(|opened| {
+        let session = Session::new(opened.session, Arc::clone(&engine), opened.name.as_deref());
+        Ok((Py::new(py, session)?, opened.belongs))
+    });
+    Ok((sessions.collect::<PyResult<_>>()?, notes))
 }
 
 /// The name of the format of a file that is a log.
@@ -133,7 +169,7 @@ impl Imported {
     }
 }
 
-/// Reads a chat log: a path, or bytes. The format is found by content unless it is given.
+/// Reads a chat log: a path, or bytes, also packed by gzip or Zstandard. The format is found by content unless it is given.
 ///
 /// >>> log = pactql.import_log("fixtures/chat.openai.json")
 /// >>> log.format, log.sessions
@@ -148,7 +184,7 @@ pub(crate) fn import_log(
     lenient: bool,
     engine: Option<&crate::engine::Engine>,
 ) -> PyResult<Imported> {
-    let (read, _) = read(py, log, name, format, lenient)?;
+    let read = read(py, &input(py, log, name)?, format, lenient)?;
     let engine = engine_or(engine);
     let sessions = read.sessions.into_iter().map(|(name, session)| {
         let session = Session::new(Arc::new(session), Arc::clone(&engine), Some(&name));

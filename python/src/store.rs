@@ -3,7 +3,7 @@
 use crate::answers::StoreAnswers;
 use crate::context::Context;
 use crate::engine::Engine;
-use crate::errors::{OrRaise, plain};
+use crate::errors::{OrRaise, Raise, plain};
 use crate::forks::{self, Origin};
 use crate::json::dict;
 use crate::logs;
@@ -72,6 +72,32 @@ impl Store {
         format!("{scheme}://{place}")
     }
 
+    /// Brings the session of a file of snapshots, which is no log, into the store.
+    ///
+    /// # Errors
+    /// The file is invalid, or the one that it was refused with as a log; the store has a session of its name.
+    fn import_session<'py>(
+        &self,
+        py: Python<'py>,
+        input: &logs::Input,
+        refused: PyErr,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let session = match py.detach(|| pactql::Session::from_slice(&input.bytes)) {
+            Ok(session) => session,
+            Err(error) if pactql::opened::is_session(&input.bytes) => return Err(error.raise(py)),
+            Err(_) => return Err(refused),
+        };
+        let source = input.source.as_deref();
+        self.with(py, |store| store.import(&input.stem, &session, source))?;
+        Ok(dict!(py,
+            "new": 1,
+            "grown": 0,
+            "same": 0,
+            "snapshots": session.history().committed().len(),
+            "renamed": PyList::empty(py),
+        ))
+    }
+
     /// The answer of a call of the library.
     fn with<T: Send>(
         &self,
@@ -128,9 +154,10 @@ impl Store {
         if let Some(owner) = owner {
             builder = builder.owner(owner);
         }
-        let url = url.to_str().map(str::to_owned).ok_or_else(|| {
-            PyValueError::new_err("the path of a store is UTF-8")
-        })?;
+        let url = url
+            .to_str()
+            .map(str::to_owned)
+            .ok_or_else(|| PyValueError::new_err("the path of a store is UTF-8"))?;
         let store = py.detach(|| builder.connect(&url)).or_raise(py)?;
         Ok(Self {
             store: RwLock::new(Some(Arc::new(store))),
@@ -372,9 +399,9 @@ impl Store {
         self.with(py, |store| store.import(name, &session, source))
     }
 
-    /// Brings the sessions of a log into the store. Those that are there from when the log was shorter get what is
-    /// new. Returns how many sessions are `new`, `grown` and the `same`, how many `snapshots` were added, and which
-    /// sessions have another name now (`renamed`).
+    /// Brings the sessions of a log into the store, or the session of a file of snapshots. Those of a log that are there
+    /// from when it was shorter get what is new. Returns how many sessions are `new`, `grown` and the `same`, how many
+    /// `snapshots` were added, and which sessions have another name now (`renamed`).
     ///
     /// `name` is the name of the session; by default that of the file.
     #[pyo3(signature = (log, /, *, name = None, format = None, lenient = false))]
@@ -386,9 +413,14 @@ impl Store {
         format: Option<&str>,
         lenient: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (read, source) = logs::read(py, log, name, format, lenient)?;
-        let sessions = read.sessions;
-        let done = self.with(py, |store| store.import_log(&sessions, source.as_deref()))?;
+        let input = logs::input(py, log, name)?;
+        let source = input.source.as_deref();
+        let sessions = match logs::read(py, &input, format, lenient) {
+            Ok(read) => read.sessions,
+            Err(refused) if format.is_none() => return self.import_session(py, &input, refused),
+            Err(refused) => return Err(refused),
+        };
+        let done = self.with(py, |store| store.import_log(&sessions, source))?;
         Ok(dict!(py,
             "new": done.new,
             "grown": done.grown,
@@ -444,7 +476,9 @@ impl Store {
     ) -> PyResult<Bound<'py, PyDict>> {
         let wrong = match (keep, older_than) {
             (Some(0), _) => "`keep` is 1 or more, and not 0: `delete` removes a session",
-            (None, None) => "`prune` takes what stays: `keep=10`, `older_than=30 * 86_400`, or both",
+            (None, None) => {
+                "`prune` takes what stays: `keep=10`, `older_than=30 * 86_400`, or both"
+            }
             _ => "",
         };
         if !wrong.is_empty() {

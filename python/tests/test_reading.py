@@ -546,5 +546,6 @@ def test_open_takes_what_people_have(fixtures: Path, tmp_path: Path) -> None:
         pactql.open(bad)
     with pytest.raises(FileNotFoundError):
         pactql.open(tmp_path / "none.jsonl")
+    number: Any = 5
     with pytest.raises(TypeError, match="not int"):
-        pactql.open(5)
+        pactql.open(number)

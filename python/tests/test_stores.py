@@ -308,6 +308,19 @@ def test_threads_share_all_of_it(store: pactql.Store) -> None:
     assert len(store.sessions("thread-*")) == 8
 
 
+def test_a_file_of_snapshots_is_imported_too(tmp_path: Path, fixtures: Path) -> None:
+    store = pactql.Store.open(tmp_path / "agents.db")
+    path = fixtures / "support-agent.jsonl"
+    assert store.import_log(path) == {"new": 1, "grown": 0, "same": 0, "snapshots": 6, "renamed": []}
+    assert store.import_log(path.read_bytes(), name="a")["new"] == 1
+    assert [(each.name, each.source) for each in store.sessions()] == [("a", None), ("support-agent", str(path))]
+    assert store["a"].dumps() == store["support-agent"].dumps()
+    with pytest.raises(pactql.SessionExists):
+        store.import_log(path)
+    with pytest.raises(pactql.InputError, match="expected a message"):
+        store.import_log(b"[{}]")
+
+
 def test_why_no_session_has_anything(tmp_path: Path, session: pactql.Session) -> None:
     store = pactql.Store.open(tmp_path / "agents.db")
     assert store.select(".cb").why_empty() == ["the store has no sessions"]

@@ -171,6 +171,15 @@ def test_watching(tmp_path: Path) -> None:
     assert "1 session<" in store._repr_html_()
 
 
+def zstandard(data: bytes) -> bytes:
+    """A frame of Zstandard, whose blocks are as they are."""
+    size = 100_000
+    blocks = [data[at : at + size] for at in range(0, len(data), size)]
+    heads = [(len(block) << 3 | (at == len(blocks) - 1)).to_bytes(3, "little") for at, block in enumerate(blocks)]
+    head = b"\x28\xb5\x2f\xfd\xa0" + len(data).to_bytes(4, "little")
+    return head + b"".join(head + block for head, block in zip(heads, blocks))
+
+
 def test_open(tmp_path: Path, fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def steps(source: Any, **more: Any) -> Any:
         session = pactql.open(source, **more)
@@ -180,13 +189,15 @@ def test_open(tmp_path: Path, fixtures: Path, monkeypatch: pytest.MonkeyPatch) -
     log, snapshots = fixtures / "chat.openai.json", fixtures / "support-agent.jsonl"
     assert steps(log) == (5, "chat.openai") and steps(snapshots) == (6, None)
     for path in (log, snapshots):
-        packed = tmp_path / f"{path.name}.gz"
-        packed.write_bytes(gzip.compress(path.read_bytes()))
-        assert steps(packed)[0] == steps(path)[0]
-    assert steps(tmp_path / "chat.openai.json.gz") == (5, "chat.openai")
+        for ending, pack in (("gz", gzip.compress), ("zst", zstandard)):
+            packed = tmp_path / f"{path.name}.{ending}"
+            packed.write_bytes(pack(path.read_bytes()))
+            assert steps(packed) == steps(path)
+    assert len(pactql.import_log(tmp_path / "chat.openai.json.zst").sessions[0]) == 5
     messages = json.loads(log.read_text())
     assert steps(messages)[0] == 5 and steps(json.dumps(message) for message in messages)[0] == 5
-    assert steps(log.read_bytes())[0] == 5 and steps(gzip.compress(log.read_bytes()))[0] == 5
+    for data in (log.read_bytes(), gzip.compress(log.read_bytes()), zstandard(log.read_bytes())):
+        assert steps(data)[0] == 5
     store = tmp_path / "agents.db"
     with pactql.Store.open(store) as opened:
         opened.import_log(log, name="a")
@@ -195,11 +206,23 @@ def test_open(tmp_path: Path, fixtures: Path, monkeypatch: pytest.MonkeyPatch) -
     folder = tmp_path / "logs"
     (folder / "below").mkdir(parents=True)
     (folder / "below" / "one.json").write_bytes(log.read_bytes())
-    assert steps(folder) == (5, "one")
-    (folder / "two.json").write_bytes(log.read_bytes())
-    with pytest.raises(ValueError, match="2 sessions; `name=` says which: 'one', 'two'"):
+    assert steps(folder) == (5, "below/one")
+    # As `pactql sessions` lists them: whatever they are called, logs and sessions by the names of their files.
+    (folder / "two.traj").write_bytes(zstandard(log.read_bytes()))
+    (folder / "three.jsonl.gz").write_bytes(gzip.compress(snapshots.read_bytes()))
+    with pytest.raises(ValueError, match="3 sessions; `name=` says which: 'below/one', 'three', 'two.traj'"):
         pactql.open(folder)
-    assert steps(folder, name="two") == (5, "two")
+    assert steps(folder, name="two.traj") == (5, "two.traj") and steps(folder, name="three") == (6, "three")
+    # What is no log stops nothing.
+    (folder / "bad.jsonl.gz").write_bytes(gzip.compress(log.read_bytes())[:99])
+    with pytest.warns(UserWarning, match="left out 1 file without a session or a log that is read: .*bad.jsonl.gz"):
+        assert steps(folder, name="three") == (6, "three")
+    # A subagent is opened by its name.
+    release = fixtures / "release.claude-code.jsonl"
+    with pytest.warns(UserWarning, match="left out 1 branch or subagent of .*; `name=` opens one: 'release.claude-code', 'rel"):
+        assert steps(release)[1] == "release.claude-code"
+    assert steps(release, name="release.claude-code/reviewer-1")[1] == "release.claude-code/reviewer-1"
+    assert steps(f"{release}#release.claude-code/reviewer-1")[1] == "release.claude-code/reviewer-1"
     # The log that an agent wrote last.
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME", "COPILOT_HOME", "PI_CODING_AGENT_DIR"):
@@ -217,7 +240,8 @@ def test_open(tmp_path: Path, fixtures: Path, monkeypatch: pytest.MonkeyPatch) -
     [
         ([{"x": 1}], "pactql.open(messages)` takes the list itself"),
         (3, "expected a path, messages or lines of a log, not int"),
-        ("missing.json", "missing.json does not exist"),
+        ("missing.json", "missing.json: no such file or directory"),
+        ([], "expected messages, or lines of a log, and there are none"),
         ("fixtures", "sessions; `name=` says which"),
     ],
 )

@@ -21,5 +21,7 @@ pub(crate) mod mcp;
 mod measure;
 #[cfg(feature = "cli")]
 mod present;
+#[cfg(feature = "cli")]
+pub use present::opened;
 #[cfg(feature = "view")]
 mod serve;

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-from collections.abc import Iterable, Iterator
-from typing import Any
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, overload
 
-from ._errors import InputError, InputMissing
-from ._pactql import Session, Store, _agent_logs, import_log
+from ._errors import InputError, InputMissing, StoreError
+from ._pactql import Session, Store, _logs_by_time, _open_path, import_log
 
 _SQLITE = b"SQLite format 3\0"
-_GZIP = b"\x1f\x8b"
-_NAMES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
-"""How files end that are read of a folder of logs."""
+_NAMED = 20
+"""How many sessions a message names."""
 
 
-def open(source: Any = None, /, *, name: str | None = None) -> Session | Store:
+@overload
+def open(source: None = None, /, *, name: str | None = None) -> Session: ...
+@overload
+def open(source: str | os.PathLike[str], /, *, name: str) -> Session: ...
+@overload
+def open(source: str | os.PathLike[str], /, *, name: None = None) -> Session | Any: ...
+@overload
+def open(source: Iterable[Any] | Mapping[str, Any], /, *, name: str | None = None) -> Session: ...
+def open(source: Any = None, /, *, name: str | None = None) -> Session | Any:
     """Opens a session, a log of an agent, a store, or a list of messages.
 
-    A path to a session or a log, or a folder of them, is a `Session`, also where it is compressed by gzip; `store.db` is a
-    `Store`, read only, and `store.db#name` one session of it. A list of dictionaries is the messages of one conversation,
-    and an iterator of texts the lines of a log. Where there are several sessions, `name` says which. Without anything it is
-    the log that an agent wrote last on this machine.
+    A path to a session or a log, or a folder of them, is a `Session`, also where it is packed by gzip or Zstandard;
+    `store.db` is a `Store`, read only, and `store.db#name` one session of it. A list of dictionaries is the messages of one
+    conversation, and an iterator of texts the lines of a log. Where there are several sessions, `name` says which: they
+    have the names that `pactql import` gives them. A log has one session beside its branches and subagents, which are
+    opened by their names. What is left out is a warning. Without anything it is the log that an agent wrote last on this
+    machine.
 
     >>> pactql.open("fixtures/support-agent.jsonl")
     <Session of 6 snapshots>
@@ -35,93 +44,39 @@ def open(source: Any = None, /, *, name: str | None = None) -> Session | Store:
     if source is None:
         return _newest(name)
     if not isinstance(source, (str, os.PathLike)):
-        return _one(import_log(_text(source)).sessions, name, "the log")
+        return _one([(each, False) for each in import_log(_text(source)).sessions], name, "the log")
     path = os.fspath(source)
     if path.startswith(("postgres://", "postgresql://", "sqlite:")):
         url, mark, inside = path.partition("#")
         return _stored(url, inside if mark else name)
     file, mark, inside = path.partition("#")
     if mark and not os.path.exists(path):
-        if _begins(file, _SQLITE):
-            return _stored(file, inside)
         return open(file, name=inside)
-    if _begins(path, _SQLITE):
-        return _stored(path, name)
-    if os.path.isdir(path):
-        return _folder(path, name)
-    return _one(_file(path), name, path)
-
-
-def _file(path: str) -> list[Session]:
-    """The sessions of a file that is no store."""
-    if not os.path.exists(path):
-        raise InputMissing(f"{path} does not exist", code="E_MISSING")
-    with gzip.open(path, "rb") if _begins(path, _GZIP) else _raw(path) as file:
-        data: bytes = file.read()
-    stem = os.path.basename(path)
-    for ending in (".gz", ".json", ".jsonl"):
-        stem = stem.removesuffix(ending)
-    if _is_session(data):
-        return [Session.open(path) if not _begins(path, _GZIP) else Session.parse(data)]
-    return import_log(data, name=stem).sessions if _begins(path, _GZIP) else import_log(path).sessions
-
-
-def _raw(path: str) -> Any:
-    import io
-
-    return io.open(path, "rb")
-
-
-def _is_session(data: bytes) -> bool:
-    """Whether a file has snapshots: its first value is an object with a root, or what changes one."""
-    for text in (data.split(b"\n", 1)[0], data):
+    if _is_sqlite(path):
         try:
-            first = json.loads(text)
-        except ValueError:
-            continue
-        return isinstance(first, dict) and ("root" in first or "base" in first)
-    return False
-
-
-def _folder(path: str, name: str | None) -> Session:
-    """A folder of snapshots, or of logs."""
-    files = sorted(_below(path))
-    first = next((file for file in files if not file.endswith(".gz")), None)
-    if first is not None:
-        with _raw(first) as file:
-            if _is_session(file.read()) and os.path.dirname(first) == os.path.normpath(path):
-                return Session.open(path)
-    found: list[Session] = []
-    for file in files:
-        try:
-            found += _file(file)
-        except InputError:
-            continue
-    if not found:
-        raise InputError(f"{path} has no files of snapshots, and no logs", code="E_INPUT")
-    return _one(found, name, path)
-
-
-def _below(path: str) -> Iterator[str]:
-    for folder, _, files in os.walk(os.path.normpath(path)):
-        for file in files:
-            if file.endswith(_NAMES):
-                yield os.path.join(folder, file)
+            return _stored(path, name)
+        except StoreError:
+            # Agents keep logs in such a file, too.
+            if not os.path.basename(path).startswith("opencode"):
+                raise
+    sessions, notes = _open_path(path)
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    return _one(sessions, name, path)
 
 
 def _newest(name: str | None) -> Session:
     """The log that was written last, of those that have one session."""
-    places = [os.fspath(place) for place in _agent_logs()]
-    files = [file for place in places for file in (_below(place) if os.path.isdir(place) else [place])]
-    files = [file for file in files if os.path.isfile(file)]
-    for file in sorted(files, key=os.path.getmtime, reverse=True):
+    for path in _logs_by_time():
         try:
-            sessions = import_log(file).sessions
+            sessions, _ = _open_path(path)
         except (InputError, OSError):
             continue
-        if sessions and (name is None or any(each.name == name for each in sessions)):
-            return _one(sessions if name is not None else sessions[:1], name, file)
-    raise InputMissing("there are no logs of agents in " + ", ".join(places), code="E_MISSING")
+        if name is None:
+            sessions = [each for each in sessions if not each[1]][:1]
+        if any(name in (None, session.name) for session, _ in sessions):
+            return _one(sessions, name, path)
+    raise InputMissing(f"no log of an agent on this machine has a session {name or ''}".rstrip(), code="E_MISSING")
 
 
 def _stored(url: str, name: str | None) -> Session | Store:
@@ -129,23 +84,25 @@ def _stored(url: str, name: str | None) -> Session | Store:
     return store if name is None else store.session(name)
 
 
-def _begins(path: str, bytes: bytes) -> bool:
+def _is_sqlite(path: str) -> bool:
+    import io
+
     if not os.path.isfile(path):
         return False
-    with _raw(path) as file:
-        begin: Any = file.read(len(bytes))
-    return bool(begin == bytes)
+    with io.open(path, "rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
 
 
 def _text(source: Any) -> bytes:
     if isinstance(source, (bytes, bytearray, memoryview)):
-        data = bytes(source)
-        return gzip.decompress(data) if data.startswith(_GZIP) else data
+        return bytes(source)
     if isinstance(source, dict):
         return json.dumps(source, ensure_ascii=False).encode()
     if not isinstance(source, Iterable):
         raise TypeError(f"expected a path, messages or lines of a log, not {type(source).__name__}")
     found = list(source)
+    if not found:
+        raise InputError("expected messages, or lines of a log, and there are none", code="E_INPUT")
     if all(isinstance(each, str) for each in found):
         return "\n".join(each.rstrip("\n") for each in found).encode()
     if all(isinstance(each, (bytes, bytearray)) for each in found):
@@ -153,11 +110,16 @@ def _text(source: Any) -> bytes:
     return json.dumps(found, ensure_ascii=False).encode()
 
 
-def _one(sessions: list[Session], name: str | None, where: str) -> Session:
-    chosen = [session for session in sessions if name is None or session.name == name]
-    if len(chosen) == 1 or (len(sessions) == 1 and sessions[0].name is None and name is None):
+def _one(sessions: list[tuple[Session, bool]], name: str | None, where: str) -> Session:
+    """The session of a name; without one, the only one that is no branch or subagent of another."""
+    chosen = [session for session, belongs in sessions if (not belongs if name is None else session.name == name)]
+    names = ", ".join(repr(session.name) for session, _ in sessions[:_NAMED]) + (", …" if len(sessions) > _NAMED else "")
+    if len(chosen) == 1:
+        left_out = len(sessions) - 1
+        if name is None and left_out:
+            parts = "1 branch or subagent" if left_out == 1 else f"{left_out} branches and subagents"
+            warnings.warn(f"left out {parts} of {where}; `name=` opens one: {names}", stacklevel=3)
         return chosen[0]
-    names = ", ".join(repr(session.name) for session in sessions)
     if name is not None:
         raise KeyError(f"{where} has no session {name!r}; it has {names}")
-    raise ValueError(f"{where} has {len(sessions)} sessions; `name=` says which: {names}")
+    raise ValueError(f"{where} has {len(chosen)} sessions; `name=` says which: {names}")

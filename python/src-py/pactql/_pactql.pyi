@@ -50,10 +50,11 @@ __all__ = [
     "StoreAnswers",
     "VERSION",
     "_Recorder",
-    "_agent_logs",
     "_assemble",
     "_check_patterns",
     "_leak",
+    "_logs_by_time",
+    "_open_path",
     "after_fork",
     "build_cache",
     "count_tokens",
@@ -720,7 +721,8 @@ class Imported:
     def report(self) -> dict[str, Any]: ...
 
 def after_fork() -> None: ...
-def _agent_logs() -> list[str]: ...
+def _logs_by_time() -> list[str]: ...
+def _open_path(path: _Path, /) -> tuple[list[tuple[Session, bool]], list[str]]: ...
 def import_log(
     log: _Path | _Bytes,
     /,

@@ -9,6 +9,8 @@ mod failure;
 pub(crate) mod folders;
 pub(crate) mod followed;
 pub(crate) mod known;
+#[cfg(feature = "cli")]
+pub mod opened;
 pub(crate) mod sessions;
 pub(crate) mod shell;
 pub(crate) mod stores;

@@ -254,18 +254,20 @@ pub(crate) fn of_log(bytes: &[u8]) -> Option<(Vec<ImportedSession>, String)> {
     own(import(bytes, &ImportOptions::default()).ok()?)
 }
 
+fn is_branch(session: &ImportedSession) -> bool {
+    let name = session.name.as_deref().unwrap_or_default();
+    name.starts_with('~') || name.starts_with('/') && name.contains('~')
+}
+
+/// Whether a session is a branch or a subagent of another one of its log. A subagent whose session is in another log has
+/// this one for itself.
+pub(crate) fn belongs(session: &ImportedSession) -> bool {
+    let name = session.name.as_deref().unwrap_or_default();
+    is_branch(session) || name.starts_with('/') && session.parent.is_none()
+}
+
 /// The sessions of an imported log without branches and subagents, and a note that says so.
 fn own(imported: Imported) -> Option<(Vec<ImportedSession>, String)> {
-    let is_branch = |session: &ImportedSession| {
-        let name = session.name.as_deref().unwrap_or_default();
-        name.starts_with('~') || name.starts_with('/') && name.contains('~')
-    };
-    // A subagent whose session is in another log has this one for itself.
-    let is_subagent = |session: &ImportedSession| {
-        let name = session.name.as_deref().unwrap_or_default();
-        name.starts_with('/') && session.parent.is_none()
-    };
-    let belongs = |session: &ImportedSession| is_branch(session) || is_subagent(session);
     let (others, own): (Vec<_>, Vec<_>) = imported.sessions.into_iter().partition(belongs);
     if own.is_empty() || imported.report.messages(Fate::Understood) == 0 {
         return None;

@@ -1,0 +1,188 @@
+//! All sessions of a path, each with its name: what the Python package opens, as the command line reads and names them.
+
+use super::failure::{Failure, Result};
+use super::folders::{LogSource, files_of, newest_logs};
+use super::followed::begins_as_session;
+use super::sessions::{self, FileContents};
+use super::stores::{self, Access, StoreAddress};
+use crate::history::Session;
+use crate::logs::{KnownNames, is_opencode, names};
+use crate::support::text::counted;
+use crate::tree::source::read_all;
+use crate::tree::{InputError, Limits, SourceError};
+use rayon::prelude::*;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A session of a path.
+#[derive(Debug)]
+pub struct OpenedSession {
+    /// Its name: after its file, and after others of its log. A file of snapshots that is opened itself gives none.
+    pub name: Option<String>,
+    /// The session.
+    pub session: Arc<Session>,
+    /// Whether it is a branch or a subagent of another one of its log.
+    pub belongs: bool,
+}
+
+/// Why a path was not opened.
+#[derive(Debug)]
+pub struct NotOpened {
+    /// The code, `E_…`.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// Advice.
+    pub help: Option<String>,
+    /// What is wrong with each file.
+    pub files: Vec<(PathBuf, InputError)>,
+}
+
+impl From<Failure> for NotOpened {
+    fn from(failure: Failure) -> Self {
+        let (code, help, files) = match failure {
+            Failure::Input(files, help) => {
+                let message = SourceError::Invalid(files.clone()).to_string();
+                return Self {
+                    code: InputError::CODE,
+                    message,
+                    help,
+                    files,
+                };
+            }
+            Failure::Plain { code, ref help, .. } => (code, help.clone(), Vec::new()),
+            Failure::Selector(ref error, _) => (error.code().as_str(), None, Vec::new()),
+            Failure::ClosedPipe => ("E_IO", None, Vec::new()),
+        };
+        Self {
+            code,
+            message: failure.message(),
+            help,
+            files,
+        }
+    }
+}
+
+/// The sessions of a file or a folder that is no store, and notes on what was left out.
+///
+/// # Errors
+/// Nothing is there, or nothing that is read.
+pub fn open_path(path: &Path) -> Result<(Vec<OpenedSession>, Vec<String>), NotOpened> {
+    Ok(open(path)?)
+}
+
+fn open(path: &Path) -> Result<(Vec<OpenedSession>, Vec<String>)> {
+    let limits = Limits::default();
+    let word = path.to_string_lossy();
+    let files = if path.exists() {
+        files_of(&word, limits)?
+    } else {
+        None
+    };
+    let is_folder = files.is_some() && path.is_dir();
+    let files = files.unwrap_or_else(|| vec![LogSource::new(&word)]);
+    let read: Vec<Result<Read>> = files.par_iter().map(|file| read(file, limits)).collect();
+    let (mut opened, mut notes) = (Vec::new(), Vec::new());
+    let (mut taken, mut left_out) = (HashSet::new(), Vec::new());
+    for (file, read) in files.iter().zip(read) {
+        match read? {
+            Read::Store(found) => {
+                opened.extend(found.into_iter().map(|(name, session)| OpenedSession {
+                    name: Some(format!("{}.db#{name}", file.stem)),
+                    session,
+                    belongs: false,
+                }))
+            }
+            Read::Contents(FileContents::Session(session)) => opened.push(OpenedSession {
+                name: is_folder.then(|| file.stem.clone()),
+                session: Arc::new(session),
+                belongs: false,
+            }),
+            Read::Contents(FileContents::Log(logs, note)) => {
+                let known: Vec<_> = logs.iter().map(KnownNames::from_session).collect();
+                for (name, log) in names(&file.stem, &known, &mut taken).into_iter().zip(&logs) {
+                    opened.push(OpenedSession {
+                        name: Some(name),
+                        session: sessions::session_of(log)?,
+                        belongs: sessions::belongs(log),
+                    });
+                }
+                let note = note.trim_start_matches("note: ").trim_end();
+                notes.extend((!note.is_empty()).then(|| note.to_owned()));
+            }
+            Read::Contents(FileContents::Neither(failure)) => left_out.push((file, failure)),
+        }
+    }
+    if let Some((file, _)) = left_out.first() {
+        let (path, count) = (file.path.clone(), left_out.len() as u64);
+        if opened.is_empty() {
+            let (_, failure) = left_out.swap_remove(0);
+            return Err(match count {
+                1 => failure,
+                _ => failure.with_help(format!("none of {count} files can be read")),
+            });
+        }
+        notes.push(format!(
+            "left out {} without a session or a log that is read: {path}{}",
+            counted(count, "file"),
+            if count > 1 { ", …" } else { "" }
+        ));
+    }
+    Ok((opened, notes))
+}
+
+/// What a file has.
+enum Read {
+    Contents(FileContents),
+    /// The sessions of a store in a folder, with their names.
+    Store(Vec<(String, Arc<Session>)>),
+}
+
+fn read(file: &LogSource, limits: Limits) -> Result<Read> {
+    let path = Path::new(&file.path);
+    if file.is_listed
+        && StoreAddress::parse(&file.path).is_some()
+        && let Ok(store) = stores::open(&file.path, Access::Read)
+    {
+        let listed = store.sessions("")?.into_iter();
+        let sessions = listed.map(|info| Ok((info.name.clone(), store.session(&info.name)?)));
+        return Ok(Read::Store(sessions.collect::<Result<_>>()?));
+    }
+    if let Err(failure) = file.check() {
+        return Ok(Read::Contents(FileContents::Neither(failure)));
+    }
+    let is_one = !file.is_listed && !is_opencode(path);
+    let contents = if is_one && !path.is_file() {
+        sessions::open_or_logs(path, limits, None)?
+    } else {
+        sessions::in_folder(path, limits, None)?
+    };
+    Ok(Read::Contents(match contents {
+        // Says more about what is wrong with the one file.
+        FileContents::Neither(_) if is_one => sessions::open_or_logs(path, limits, None)?,
+        contents => contents,
+    }))
+}
+
+/// The logs that agents keep on this machine, the one written last first.
+///
+/// # Errors
+/// There are none.
+pub fn logs_by_time() -> Result<Vec<String>, NotOpened> {
+    Ok(newest_logs()?.into_iter().map(|file| file.path).collect())
+}
+
+/// Whether bytes have snapshots, and no log.
+#[must_use]
+pub fn is_session(bytes: &[u8]) -> bool {
+    begins_as_session(bytes)
+}
+
+/// Bytes without gzip or Zstandard around them.
+///
+/// # Errors
+/// They are cut off, or unpack to more than an input may have.
+pub fn unpacked(bytes: &[u8], name: &Path) -> Result<Vec<u8>, SourceError> {
+    read_all(bytes, name, Limits::default())
+}
