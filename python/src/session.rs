@@ -341,7 +341,7 @@ impl Session {
     /// How many tokens the requests have, in groups: what `pactql tokens --format json` prints.
     ///
     /// Of the snapshot or the range `at`, or of `all` snapshots; without both, of the working state, or else the
-    /// newest. `by` is region, role, kind, turn, tool or key.
+    /// newest. `by` is region, role, kind, turn, tool, key or block.
     ///
     /// With `without`, a selector: what all calls would have used and cost without what it matches.
     #[pyo3(signature = (at = None, *, by = "region", only = None, tokenizer = None, all = false, without = None))]

@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 
 
 def reading(path: Path) -> int:
-    opened = pactql.open(path, name="a")
-    session = opened["a"] if isinstance(opened, pactql.Store) else opened
+    # A path may be a store; a name, and messages, are of a session.
+    opened = pactql.open(path)
+    session: pactql.Session = opened["a"] if isinstance(opened, pactql.Store) else opened
+    session = pactql.open(path, name="a") if path.exists() else pactql.open([{"role": "user", "content": "Hello"}])
+    first: list[str] = pactql.open("fixtures/support-agent.jsonl").select("@t0 .cb").texts()
+    assert first and session.tokens(by="block")
     found: pactql.Selection = session.select("@t0 .cb[role=$r]", r={"user"}, at=datetime.now(), d=timedelta(1))
     texts: list[str] = [node.text for node in found[1:]] + [str(node["role"]) for node in found]
     newest: pactql.Snapshot = session[-1]
