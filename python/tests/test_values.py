@@ -7,6 +7,7 @@ import copy
 import gzip
 import json
 import pickle
+import sqlite3
 from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timedelta, timezone
 from multiprocessing import get_context
@@ -171,6 +172,19 @@ def test_watching(tmp_path: Path) -> None:
     assert "1 session<" in store._repr_html_()
 
 
+CTRACE = """
+create table run (id, project, started_at, provider);
+create table call (id, run_id, seq, params, usage, latency_ms, error);
+create table block (content_hash, role, kind, text);
+create table call_block (call_id, block_id, position, label, label_source);
+insert into run values ('r1', 'p', '2026-03-02T09:00:00+00:00', 'openai');
+insert into call values ('c1', 'r1', 1, '{}', null, null, null);
+insert into block values ('u', 'user', 'message', 'Find it.');
+insert into call_block values ('c1', 'u', 0, null, null);
+"""
+"""A log of ctxdiff."""
+
+
 def zstandard(data: bytes) -> bytes:
     """A frame of Zstandard, whose blocks are as they are."""
     size = 100_000
@@ -223,6 +237,16 @@ def test_open(tmp_path: Path, fixtures: Path, monkeypatch: pytest.MonkeyPatch) -
         assert steps(release)[1] == "release.claude-code"
     assert steps(release, name="release.claude-code/reviewer-1")[1] == "release.claude-code/reviewer-1"
     assert steps(f"{release}#release.claude-code/reviewer-1")[1] == "release.claude-code/reviewer-1"
+    # A log may be a SQLite file, too.
+    with sqlite3.connect(tmp_path / "run.ctrace") as database:
+        database.executescript(CTRACE)
+    database.close()
+    assert steps(tmp_path / "run.ctrace") == (1, "run.ctrace")
+    with sqlite3.connect(tmp_path / "other.db") as database:
+        database.execute("create table other (x)")
+    database.close()
+    with pytest.raises(pactql.StoreError):
+        pactql.open(tmp_path / "other.db")
     # The log that an agent wrote last.
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME", "COPILOT_HOME", "PI_CODING_AGENT_DIR"):

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, overload
 
-from ._errors import InputError, InputMissing, StoreError
+from ._errors import InputError, InputMissing, SessionNotFound, StoreError
 from ._pactql import Session, Store, _logs_by_time, _open_path, import_log
 
 _SQLITE = b"SQLite format 3\0"
@@ -52,14 +52,19 @@ def open(source: Any = None, /, *, name: str | None = None) -> Session | Any:
     file, mark, inside = path.partition("#")
     if mark and not os.path.exists(path):
         return open(file, name=inside)
+    refused = None
     if _is_sqlite(path):
         try:
             return _stored(path, name)
-        except StoreError:
+        except SessionNotFound:
+            raise
+        except StoreError as error:
             # Agents keep logs in such a file, too.
-            if not os.path.basename(path).startswith("opencode"):
-                raise
-    sessions, notes = _open_path(path)
+            refused = error
+    try:
+        sessions, notes = _open_path(path)
+    except InputError as error:
+        raise refused or error from None
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return _one(sessions, name, path)
