@@ -1,5 +1,6 @@
 //! Provider calls that are recorded: what was sent comes back equal, sessions go on, failures are attempts.
 
+use pactql::inspect::Call;
 use pactql::logs::record::{ProviderCall, Recorder, StreamedReply};
 use pactql::logs::{ImportOptions, Redaction, import};
 use pactql::{
@@ -543,6 +544,27 @@ fn without_times(node: &mut Value) -> Value {
         }
     }
     node.clone()
+}
+
+#[test]
+fn messages_without_a_call_are_no_request() {
+    let home = Home::new();
+    let mut recorder = home.recorder();
+    let api = Provider::OpenAi;
+    let messages = [user("a"), assistant("b"), user("c")];
+    let kept = |count: usize| {
+        let request = request(api, &messages[..count]).to_string();
+        let mut kept = ProviderCall::new(api, "s", request);
+        kept.made = false;
+        kept
+    };
+    let answered = with_reply(api, "s", &request(api, &messages[..1]), "b");
+    record(&mut recorder, &[kept(1), answered, kept(3)]);
+    let session = session(recorder.store(), "s");
+    let history = session.history();
+    let snapshots = history.committed().iter();
+    let made: Vec<bool> = snapshots.map(|it| Call::from_snapshot(it).made).collect();
+    assert_eq!(made, [false, true, false]);
 }
 
 #[test]
