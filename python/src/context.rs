@@ -310,8 +310,8 @@ impl Context {
         self.with(py, |context| context.append(message))
     }
 
-    /// Adds the model's reply, and ends the attempt that is running: `complete_attempt`, which has the provider's counts of
-    /// tokens, comes before it. Returns the ids of its blocks. A reply may be without anything.
+    /// Adds the model's reply, and ends the attempt that is running, without counts of tokens: `complete_attempt` gives
+    /// them, before or after. Returns the ids of its blocks. A reply may be without anything.
     #[pyo3(signature = (text = "", /, *, calls = Vec::new(), parts = Vec::new()),
         text_signature = "($self, text='', /, *, calls=(), parts=())")]
     fn reply(
@@ -367,8 +367,8 @@ impl Context {
         })
     }
 
-    /// Ends the running attempt as completed, with the provider's counts of tokens. After `reply`, which ends it too, there
-    /// is none that is running.
+    /// Ends the running attempt as completed, with the provider's counts of tokens, which are the `usage` of the snapshot
+    /// that the next commit makes. They may come after `reply`, too.
     #[pyo3(signature = (token_in = None, token_out = None))]
     fn complete_attempt(
         &self,
