@@ -123,6 +123,12 @@ fn serve(
         timeout: with.timeout.unwrap_or(Duration::from_secs(30)),
     };
     let places = serve::Places::new(places, with.limits, write)?;
+    for folder in places.without_sessions()? {
+        let folder = folder.display();
+        say(&format!(
+            "note: there are no logs and no sessions in {folder} yet\n"
+        ));
+    }
     serve::serve(places, &options, super::interrupt::leave(), |url| {
         let line = if with.is_json() {
             serde_json::json!({ "url": url }).to_string()

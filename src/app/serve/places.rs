@@ -12,6 +12,7 @@ use crate::app::present::folders::{
 };
 use crate::app::present::followed::FollowedLogs;
 use crate::app::present::known::{KnownLogs, KnownSession, LogSession, sessions_of};
+use crate::app::present::sessions::open_or_logs;
 use crate::app::present::stores::{self, Access, StoreAddress, session_json, without_passwords};
 use crate::app::present::{Exit, Failure, Result};
 use crate::engine::Engine;
@@ -23,7 +24,7 @@ use crate::support::cancel;
 use crate::support::lock;
 use crate::tree::{Limits, SourceError};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,8 @@ pub(crate) struct Places {
     stores: Mutex<HashMap<String, Arc<Store>>>,
     /// The logs that were listed, by path.
     files: Mutex<HashMap<String, LogSource>>,
+    /// The paths of those that were read and have no session.
+    others: Mutex<HashSet<String>>,
     kept: Kept<FileState, KeptLog>,
     known: Mutex<KnownLogs>,
     /// The bytes that were read of logs.
@@ -211,7 +214,7 @@ impl Places {
                 })
             } else if !Path::new(word).exists() {
                 return Err(SourceError::Missing(PathBuf::from(word)).into());
-            } else if !is_opencode(Path::new(word)) && files_of(word, limits)?.is_some() {
+            } else if is_folder(word, limits)? {
                 Place::Folder(PathBuf::from(word))
             } else {
                 Place::File(LogSource::new(word))
@@ -242,6 +245,7 @@ impl Places {
             write,
             stores: Mutex::default(),
             files: Mutex::default(),
+            others: Mutex::default(),
             kept: Kept::new(of_logs),
             known: Mutex::new(KnownLogs::new(limits)),
             log_bytes: AtomicU64::new(0),
@@ -249,6 +253,38 @@ impl Places {
         };
         places.share_memory(&lock(&places.stores));
         Ok(places)
+    }
+
+    /// The folders without a session now, for a note.
+    ///
+    /// # Errors
+    /// A file that is named has no session: what `pactql sessions` says of it.
+    pub(crate) fn without_sessions(&self) -> Result<Vec<&Path>> {
+        let has_session = |file: &LogSource| match StoreAddress::parse(&file.path) {
+            Some(_) => self.store_in_folder(&file.path).is_some(),
+            None => !self.rows(std::slice::from_ref(file)).concat().is_empty(),
+        };
+        let mut folders = Vec::new();
+        for place in &self.words {
+            match place {
+                Place::File(file) => {
+                    if let Err(failure) = self.in_log(file) {
+                        let said = open_or_logs(Path::new(&file.path), self.limits, None);
+                        return Err(said.err().unwrap_or(failure));
+                    }
+                }
+                Place::Folder(folder) => {
+                    let mut files = LogSource::below(folder)?;
+                    // The first one is read again for the list, and is on its first page.
+                    sort_newest_first(&mut files);
+                    if !files.iter().any(has_session) {
+                        folders.push(folder.as_path());
+                    }
+                }
+                Place::Store(_) | Place::Machine => {}
+            }
+        }
+        Ok(folders)
     }
 
     fn named_stores(&self) -> impl Iterator<Item = &Arc<Store>> {
@@ -346,10 +382,6 @@ impl Places {
         let limit = arguments.size("limit").unwrap_or(ROWS).clamp(1, MOST_ROWS);
         let from = ListCursor::parse(arguments.text("cursor"))?;
         let (stores, logs) = self.look()?;
-        let mut total = logs.len();
-        for place in &stores {
-            total += place.store.count(&place.glob)?;
-        }
         let (first_store, mut next_log, mut next_session) = match &from {
             ListCursor::Store(number, _) => (*number, 0, 0),
             ListCursor::Log(number, session) => (stores.len(), *number, *session),
@@ -398,10 +430,21 @@ impl Places {
         {
             lock(&self.known).keep(&logs);
         }
+        let mut total = self.count(&logs);
+        for place in &stores {
+            total += place.store.count(&place.glob)?;
+        }
         let next = part.is_cut.then(|| part.after.text());
         let answer =
             json!({"sessions": part.rows, "next": next, "total": total, "write": self.write});
         Ok(answer.to_string().into())
+    }
+
+    /// How many are logs: a file counts until it was read.
+    fn count(&self, logs: &[LogSource]) -> usize {
+        let others = lock(&self.others);
+        let logs = logs.iter().filter(|file| !others.contains(&file.path));
+        logs.count()
     }
 
     /// The rows of each log.
@@ -415,6 +458,14 @@ impl Places {
             }
         };
         let known = lock(&self.known).of_read(logs, read);
+        let mut others = lock(&self.others);
+        for (file, known) in logs.iter().zip(&known) {
+            if known.is_empty() {
+                others.insert(file.path.clone());
+            } else {
+                others.remove(&file.path);
+            }
+        }
         let rows = logs.iter().zip(known).map(|(file, known)| {
             let row = |one: &KnownSession| match &one.part {
                 None => one.json(&file.path),
@@ -553,7 +604,7 @@ impl Places {
     pub(super) fn mark(&self) -> Result<(u64, usize)> {
         let mut hasher = DefaultHasher::new();
         let (stores, logs) = self.look()?;
-        let mut total = logs.len();
+        let mut total = self.count(&logs);
         for place in stores {
             let (version, sessions) = place.store.mark(&place.glob)?;
             total += sessions;
@@ -578,6 +629,13 @@ impl SessionSource for Places {
             Named::InLog(file, part) => self.part_of(&file, part.as_deref()),
         }
     }
+}
+
+/// Whether a word is a folder of logs or will be one: it has no files yet.
+fn is_folder(word: &str, limits: Limits) -> Result<bool> {
+    let path = Path::new(word);
+    let is_folder = path.is_dir() && !is_opencode(path);
+    Ok(is_folder && (files_of(word, limits)?.is_some() || LogSource::below(path)?.is_empty()))
 }
 
 /// Whether what a row says of its session has each of some words, which are in lower case.

@@ -565,6 +565,53 @@ fn a_list_in_parts_is_the_list() {
 /// The page of the logs of this machine's agents, without a word and without a browser.
 #[cfg(unix)]
 #[test]
+fn what_has_no_session_is_refused_or_noted_at_the_start() {
+    let directory = scratch();
+    let place = directory.path();
+    fs::create_dir_all(place.join("other/empty")).expect("a directory");
+    // The address of the server, or nothing, and what is said beside it.
+    let started = |arguments: &[&str]| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_pactql"))
+            .args(arguments)
+            .current_dir(place)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut line = String::new();
+        let stdout = child.stdout.as_mut().expect("a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("a line");
+        if !line.is_empty() {
+            child.kill().expect("it runs");
+        }
+        let ended = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        (line, ended.status.code(), said)
+    };
+    for (name, text) in [
+        ("other/LICENSE", "MIT"),
+        ("other/a.json", "{\"a\":1}"),
+        ("other/nothing.jsonl", ""),
+    ] {
+        fs::write(place.join(name), text).expect("a file");
+        let refused = started(&["serve", name]);
+        assert_eq!((refused.0.as_str(), refused.1), ("", Some(5)), "{name}");
+        assert_eq!(refused, started(&["sessions", name]));
+    }
+    for folder in ["other", "other/empty"] {
+        let (url, _, said) = started(&["serve", folder]);
+        let note = format!("note: there are no logs and no sessions in {folder} yet\n");
+        assert_eq!((url.starts_with("http"), said), (true, note));
+    }
+    assert_eq!(started(&["serve", "logs"]).2, "");
+    // The total is of logs, and a file that becomes one is counted then.
+    let server = Server::start(place, &["other"]);
+    assert_eq!(server.get("/api/sessions").json()["total"], 0);
+    fs::copy(place.join("logs/chat.json"), place.join("other/a.json")).expect("a copy");
+    assert_eq!(server.get("/api/sessions").json()["total"], 1);
+}
+
+#[test]
 fn the_machine_is_viewed() {
     let directory = scratch();
     let home = directory.path().join("home");
