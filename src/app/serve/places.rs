@@ -196,12 +196,13 @@ impl Places {
     /// What the words of a command line name; without one, the logs of this machine's agents.
     ///
     /// # Errors
-    /// A word names nothing; it is a store that cannot be opened; `write`, and no word is a store.
+    /// A word names nothing; it is a store that cannot be opened, or, without `write`, is not there; `write`, and no word
+    /// is a store.
     pub(crate) fn new(words: &[String], limits: Limits, write: bool) -> Result<Self> {
         let mut places = Vec::new();
         for word in words {
             places.push(if let Some(address) = StoreAddress::parse(word) {
-                let access = if write { Access::Write } else { Access::Serve };
+                let access = if write { Access::Create } else { Access::Serve };
                 let shown = without_passwords(address.store);
                 Place::Store(StorePlace {
                     store: Arc::new(stores::open(address.store, access)?),

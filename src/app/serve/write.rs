@@ -211,7 +211,12 @@ async fn change<B: DeserializeOwned>(
             let (store, name) = app.places.stored(arguments.needed("session"))?;
             if !arguments.flag("create") {
                 // A session that is missing would be made.
-                store.session(&name)?;
+                store.session(&name).map_err(|error| {
+                    let help = error.first().help.as_ref();
+                    let help = help.map_or(String::new(), |help| format!("{help}; "));
+                    let create = "`append` with `create=true` in the query makes it";
+                    Failure::from(error).advised(help + create)
+                })?;
             }
             let before = store.fence(&name)?;
             let mut context = store.write_with(&name, Context::builder().policy(policy))?;

@@ -132,6 +132,19 @@ fn killed_servers_do_each_change_once() {
 }
 
 #[test]
+fn a_store_and_a_session_are_made_where_there_are_none() {
+    let directory = scratch();
+    let server = Server::start(directory.path(), &["new.db", "--write"]);
+    let hello = json!({"content": "hello"});
+    assert_eq!(change(&server, "append", "k1", &hello).status, 200);
+    let key = [("Idempotency-Key", "k2")];
+    let missing = server.ask("POST", "/api/append?session=s1", &key, &hello.to_string());
+    assert_eq!(missing.code(), "E_SESSION_NOT_FOUND");
+    let help = missing.json()["error"]["help"].to_string();
+    assert!(help.contains("create=true"), "{help}");
+}
+
+#[test]
 fn a_change_without_a_right_to_it_is_refused() {
     let directory = scratch();
     let place = directory.path();
