@@ -23,6 +23,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::fmt;
 use std::sync::Arc;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -32,7 +33,7 @@ const FENCE: HeaderName = HeaderName::from_static("pactql-fence");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct MessageBody {
     role: Option<String>,
     content: Option<String>,
@@ -42,6 +43,11 @@ struct MessageBody {
 
 impl MessageBody {
     fn message(self, role: &str) -> Result<Message> {
+        if self.content.is_none() && self.parts.is_empty() {
+            let message = "the message is empty: expected `content` or `parts`";
+            return Err(Failure::plain(Exit::Input, message)
+                .with_help("{\"role\": \"user\", \"content\": \"Where is my refund?\"}"));
+        }
         let mut message = Message::new(self.role.as_deref().unwrap_or(role));
         if let Some(content) = &self.content {
             message = message.text(content);
@@ -54,7 +60,7 @@ impl MessageBody {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "an object")]
 struct CommitBody {
     window: Option<u32>,
     protect: Option<u32>,
@@ -83,14 +89,14 @@ impl CommitBody {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "lowercase")]
-enum AttemptBody {
-    Begin(String),
-    End(Ending),
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct AttemptBody {
+    begin: Option<String>,
+    end: Option<Ending>,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct Ending {
     tokens_in: Option<u64>,
     tokens_out: Option<u64>,
@@ -136,14 +142,16 @@ pub(super) async fn commit(State(app): State<Arc<App>>, request: Request) -> Ans
 
 pub(super) async fn attempts(State(app): State<Arc<App>>, request: Request) -> Answer {
     change(app, request, "attempts", |body: AttemptBody| {
-        let edit: Edit = match body {
-            AttemptBody::Begin(name) => {
-                let provider = Provider::parse(&name);
-                let provider =
-                    provider.ok_or_else(|| Failure::value(format!("there is no form `{name}`")))?;
+        let edit: Edit = match (body.begin, body.end) {
+            (Some(name), None) => {
+                let provider = Provider::parse(&name).ok_or_else(|| {
+                    let forms = Provider::ALL.map(Provider::name).join(", ");
+                    Failure::value(format!("there is no form `{name}`"))
+                        .with_help(format!("the forms are {forms}"))
+                })?;
                 Box::new(move |context| Ok(json!({"attempt": context.render(provider)?.attempt})))
             }
-            AttemptBody::End(ending) => Box::new(move |context| {
+            (None, Some(ending)) => Box::new(move |context| {
                 let attempts = context.attempts();
                 let mut running = attempts.iter();
                 let running = running.find(|attempt| attempt.status == AttemptStatus::Running);
@@ -155,6 +163,10 @@ pub(super) async fn attempts(State(app): State<Arc<App>>, request: Request) -> A
                 }
                 Ok(json!([id]))
             }),
+            _ => {
+                return Err(Failure::value("expected one of `begin` and `end`")
+                    .with_help("{\"begin\": \"openai\"}"));
+            }
         };
         Ok(Change::Edit(edit))
     })
@@ -198,10 +210,14 @@ async fn change<B: DeserializeOwned>(
             let sent = std::str::from_utf8(&sent);
             let sent = sent.map_err(|_| Failure::value("the body is not UTF-8"))?;
             let sent = if sent.trim().is_empty() { "{}" } else { sent };
-            let read = serde_json::from_str(sent);
-            let read: B = read.map_err(|error| {
-                Failure::value(format!("the body cannot be read: {error}")).with_help(&*entry.about)
-            })?;
+            let refused = |why: &dyn fmt::Display| {
+                Failure::value(format!("the body cannot be read: {why}")).with_help(&*entry.about)
+            };
+            if sent.trim_start().starts_with('[') {
+                // A list would be taken for the members in their order.
+                return Err(refused(&"expected an object, found a list"));
+            }
+            let read: B = serde_json::from_str(sent).map_err(|error| refused(&error))?;
             let change = change(read)?;
             let policy = match &change {
                 Change::Edit(_) => Policy::new(),

@@ -225,6 +225,26 @@ fn a_change_without_a_right_to_it_is_refused() {
             "{route} {body}: {found:?}"
         );
     }
+    for (route, body, status, expected) in [
+        ("append", "", 422, "expected `content` or `parts`"),
+        ("append", r#"{"role":"user"}"#, 422, "expected `content`"),
+        ("reply", r#"{"parts":[]}"#, 422, "expected `content`"),
+        ("append", "[]", 400, "expected an object, found a list"),
+        ("append", "7", 400, "expected an object at line 1"),
+        ("attempts", r#"{"begin":"opnai"}"#, 400, "thread, openai,"),
+        ("attempts", "{}", 400, "expected one of `begin` and `end`"),
+        (
+            "attempts",
+            r#"{"start":""}"#,
+            400,
+            "expected `begin` or `end`",
+        ),
+        ("attempts", r#"{"end":7}"#, 400, "expected an object at"),
+    ] {
+        let reply = send(route, &[("Idempotency-Key", "a")], body);
+        assert_eq!(reply.status, status, "{route} {body}: {}", reply.body);
+        assert!(reply.body.contains(expected), "{body}: {}", reply.body);
+    }
     let missing = server.ask(
         "POST",
         "/api/reply?session=none",
