@@ -5,8 +5,10 @@
 
 use super::root::Root;
 use crate::app::calls::kept::Kept;
+use crate::app::present::folders::part_where;
+use crate::app::present::known::{LogSession, named};
 use crate::app::present::stores::{StoreAddress, Which};
-use crate::app::present::{Exit, Failure, Result, sessions};
+use crate::app::present::{Exit, Failure, Result, clean, sessions};
 use crate::history::Session;
 use crate::store::{FileId, Store, id_of};
 use crate::support::diag::{Diagnostic, Error};
@@ -27,6 +29,7 @@ const KEPT_BYTES: u64 = 1 << 30;
 #[derive(Debug)]
 pub(super) struct LoadedSessions {
     kept: Kept<Stamp, LoadedSession>,
+    logs: Kept<Stamp, Arc<[LogSession]>>,
     limits: Limits,
     pub(super) stores: OpenStores,
 }
@@ -53,6 +56,7 @@ impl LoadedSessions {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             kept: Kept::new(KEPT_BYTES),
+            logs: Kept::new(KEPT_BYTES),
             limits,
             stores: OpenStores::default(),
         }
@@ -67,6 +71,17 @@ impl LoadedSessions {
             && (address.which == Which::All || !root.handle.is_file(name))
         {
             return self.stores.session(root, address);
+        }
+        if let Some((log, part)) = part_of(root, name)? {
+            let sessions = self.in_log(root, log)?;
+            let found = sessions
+                .iter()
+                .find(|one| one.part.as_deref() == Some(part));
+            let none = || {
+                let message = format!("{log} has no session `{}`", clean(part, 200));
+                Failure::plain(Exit::Missing, message).with_help("`pact_list_sessions` lists them")
+            };
+            return Ok(Arc::clone(&found.ok_or_else(none)?.session));
         }
         let missing = || SourceError::Missing(PathBuf::from(name));
         let place = root.resolve(name)?.ok_or_else(missing)?;
@@ -83,8 +98,32 @@ impl LoadedSessions {
         Ok(session)
     }
 
+    /// The sessions of a log that a client calls `name`, with the names that the command line and the page give them.
+    pub(super) fn in_log(&self, root: &Root, name: &str) -> Result<Arc<[LogSession]>> {
+        let path = Path::new(name);
+        let place = root.resolve(name)?;
+        let place = place.ok_or_else(|| SourceError::Missing(path.to_owned()))?;
+        let state = || {
+            let stamp = Stamp::read(root, &place, name)?;
+            let bytes = stamp.bytes();
+            Ok((stamp, bytes))
+        };
+        self.logs.get(&place, state, |_, _| {
+            let failed = |error| SourceError::Io(path.to_owned(), error);
+            let file = root.handle.open(&place).map_err(failed)?;
+            let bytes = read_all(file, path, self.limits)?;
+            Ok(named(path, sessions::of_bytes(path, bytes)?)?.into())
+        })
+    }
+
     /// The remarks on a session that was opened by this name: lines, or nothing.
     pub(super) fn said(&self, root: &Root, name: &str) -> Arc<str> {
+        if let Ok(Some((log, _))) = part_of(root, name) {
+            let place = root.resolve(log).ok().flatten();
+            let kept = place.and_then(|place| self.logs.peek(&place));
+            let first = kept.as_ref().and_then(|log| log.first());
+            return first.map_or_else(|| "".into(), |one| Arc::clone(&one.said));
+        }
         let place = root.resolve(name).ok().flatten();
         let kept = place.and_then(|place| self.kept.peek(&place));
         kept.map_or_else(|| "".into(), |(_, said)| said)
@@ -110,6 +149,13 @@ impl LoadedSessions {
         });
         built?.one(path)
     }
+}
+
+/// The log, and the name of a session of it, that a client's `FILE#NAME` means.
+fn part_of<'n>(root: &Root, name: &'n str) -> Result<Option<(&'n str, &'n str)>> {
+    let is_there = root.resolve(name)?.is_some();
+    let is_file = |path: &str| root.handle.is_file(path);
+    Ok(part_where(name, is_file).filter(|_| !is_there))
 }
 
 impl FileState {

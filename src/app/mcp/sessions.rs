@@ -134,8 +134,19 @@ impl ListingMaker<'_> {
     }
 
     fn file(&mut self, part: FoundFile) {
-        if !self.describe(part.path.clone(), Some(part.bytes)) {
-            self.other(part.path);
+        if self.describe(part.path.clone(), Some(part.bytes)) {
+            return;
+        }
+        // It may be a log of several sessions.
+        let state = self.state;
+        let sessions = state.loaded.in_log(&state.root, &part.path);
+        let sessions = sessions.iter().flat_map(|sessions| sessions.iter());
+        let mut sessions = sessions.filter(|one| !one.belongs).peekable();
+        if sessions.peek().is_none() {
+            self.other(part.path.clone());
+        }
+        for part_name in sessions.filter_map(|one| one.part.as_ref()) {
+            self.describe(format!("{}#{part_name}", part.path), None);
         }
     }
 

@@ -118,11 +118,17 @@ fn is_beside_log(file: &Path) -> bool {
 
 /// The log or folder, and the name of a session of it, that `FILE#NAME` means; `None` of a file, and of a store.
 pub(crate) fn part_of(word: &str) -> Option<(&str, &str)> {
-    if !word.contains('#') || Path::new(word).exists() || StoreAddress::parse(word).is_some() {
+    let part = part_where(word, |path| Path::new(path).exists())?;
+    StoreAddress::parse(word).is_none().then_some(part)
+}
+
+/// As [`part_of`], where `exists` looks for paths.
+pub(crate) fn part_where(word: &str, exists: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    if !word.contains('#') || exists(word) {
         return None;
     }
     let mut parts = word.rmatch_indices('#');
-    let (at, _) = parts.find(|(at, _)| *at > 0 && Path::new(&word[..*at]).exists())?;
+    let (at, _) = parts.find(|(at, _)| *at > 0 && exists(&word[..*at]))?;
     Some((&word[..at], &word[at + 1..]))
 }
 

@@ -176,7 +176,10 @@ pub(crate) struct LogSession {
     pub(crate) belongs: bool,
     pub(crate) session: Arc<Session>,
     /// What is said of the log: a note on lines of it that could not be read, or nothing.
-    #[cfg_attr(not(feature = "view"), expect(dead_code, reason = "a server says it"))]
+    #[cfg_attr(
+        not(any(feature = "mcp", feature = "view")),
+        expect(dead_code, reason = "a server says it")
+    )]
     pub(crate) said: Arc<str>,
 }
 
@@ -196,7 +199,12 @@ pub(crate) fn sessions_of(
     } else {
         in_folder(path, limits, followed)
     };
-    let (logs, said) = match contents? {
+    named(path, contents?)
+}
+
+/// The sessions in the contents of a file, as [`sessions_of`].
+pub(crate) fn named(path: &Path, contents: FileContents) -> Result<Vec<LogSession>> {
+    let (logs, said) = match contents {
         FileContents::Session(session) => {
             return Ok(vec![LogSession {
                 part: None,

@@ -49,7 +49,10 @@ impl FileContents {
             Self::Session(session) => Ok((Arc::new(session), String::new())),
             Self::Log(sessions, note) => match &sessions[..] {
                 [session] => Ok((session_of(session)?, note)),
-                several => Err(expected_one(path, several.len())),
+                several => Err(expected_one(path, several.len()).with_help(format!(
+                    "name one of them: {}#NAME; `pact_list_sessions` lists the names",
+                    path.display()
+                ))),
             },
             Self::Neither(failure) => Err(failure),
         }
@@ -58,10 +61,9 @@ impl FileContents {
 
 /// Says that a log has several sessions.
 pub(crate) fn expected_one(path: &Path, count: usize) -> Failure {
-    let path = path.display().to_string();
+    let path = path.display();
     let message = format!("{path} is a chat log of {count} sessions, and one is expected");
-    let help = format!("pactql import {} -o sessions/", quoted(&path));
-    Failure::plain(Exit::Input, message).with_help(help)
+    Failure::plain(Exit::Input, message)
 }
 
 /// The session that a log makes.
@@ -114,6 +116,11 @@ pub(crate) fn in_folder(
         Ok(bytes) => bytes,
         Err(error) => return Ok(FileContents::Neither(error.into())),
     };
+    of_bytes(path, bytes)
+}
+
+/// As [`in_folder`], of the bytes of a file.
+pub(crate) fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<FileContents> {
     let is_session = begins_as_session(&bytes);
     let refused = match import(&bytes, &ImportOptions::default()) {
         _ if is_session => None,

@@ -45,6 +45,48 @@ fn with_failures(turns: usize) -> String {
     lines
 }
 
+/// Names and answers are those of the command line.
+#[test]
+fn sessions_of_a_log_of_several_are_listed_and_opened() {
+    let scratch = Scratch::new("several");
+    let case = "tests/cases/logs/inspect-ai/synthetic-log.json";
+    let case = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(case);
+    fs::create_dir(scratch.path("root/runs")).expect("a directory");
+    fs::copy(case, scratch.path("root/runs/log.json")).expect("a copy");
+    let mut client = scratch.client();
+    let listed = parsed(&client.answer("pact_list_sessions", json!({"root": "runs"})));
+    assert_eq!(listed["no_session"]["files"], 0);
+    let names = listed["sessions"].as_array().expect("a list").iter();
+    let mut names: Vec<&str> = names.filter_map(|one| one["session"].as_str()).collect();
+    names.sort_unstable();
+    let (_, printed, _) = scratch.command(&["sessions", "runs/log.json", "--json"]);
+    let known = printed.lines().map(parsed);
+    let known = known.filter_map(|one| Some(format!("runs/log.json#{}", one["name"].as_str()?)));
+    let mut known: Vec<String> = known.collect();
+    known.sort_unstable();
+    assert_eq!(names, known);
+    assert!(names.len() > 1, "{names:?}");
+    for name in names {
+        let (exit, printed, _) = scratch.command(&["steps", name, "--json"]);
+        assert_eq!(exit, 0, "{name}");
+        let (failed, texts) = client.call("pact_steps", json!({"session": name}));
+        assert!(!failed, "{texts:?}");
+        assert_eq!(texts[0], printed.trim_end(), "{name}");
+    }
+    for (name, code) in [
+        ("runs/log.json", "E_INPUT"),
+        ("runs/log.json#none", "E_MISSING"),
+    ] {
+        let error = client.error("pact_steps", json!({"session": name}));
+        assert_eq!(error["code"], code, "{error}");
+        let help = error["help"].as_str().unwrap_or_default();
+        assert!(help.contains("`pact_list_sessions` lists"), "{error}");
+    }
+    let outside = client.error("pact_steps", json!({"session": "../outside.jsonl#x"}));
+    assert_eq!(outside["code"], "E_VALUE");
+    assert_eq!(client.end().0, 0);
+}
+
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
