@@ -850,6 +850,11 @@ fn errors_are_those_of_the_command_line() {
         assert!(code != 0 && out.is_empty(), "{command:?}: {out}");
         let (failed, texts) = client.call(tool, arguments);
         assert!(failed, "{command:?}: {texts:?}");
+        // Each says how it lists sessions.
+        let err = err.replace(
+            "`pactql sessions two` lists those in it",
+            "`pact_list_sessions` lists what is in it",
+        );
         assert_eq!(texts, [err.trim_end()], "{command:?}");
     }
     // A failed call is also reported on standard error, as text.

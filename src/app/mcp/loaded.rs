@@ -138,7 +138,8 @@ impl LoadedSessions {
         };
         let called: Vec<PathBuf> = stamp.0.iter().map(|part| part.called(path)).collect();
         if is_several(&called) {
-            return Err(Failure::several(path, &called));
+            let failure = Failure::several(path, &called);
+            return Err(failure.with_help("`pact_list_sessions` lists what is in it"));
         }
         let parts = stamp.0.iter().zip(called);
         let documents = read_files(parts.map(|(part, called)| (read(part, &called), called)));

@@ -146,28 +146,13 @@ impl Failure {
             path.display(),
             counted(files.len() as u64, "file")
         ));
-        let has_content = |file: &&PathBuf| {
-            let about = file.metadata();
-            about.is_ok_and(|about| about.is_file() && about.len() > 0)
-        };
-        let named = |ending: &str| {
-            let mut full = files.iter().filter(has_content);
-            full.find(|file| {
-                let name = file.file_name().unwrap_or_default();
-                name.to_string_lossy().contains(ending)
-            })
-        };
-        let first = [".jsonl", ".json", ""].into_iter().find_map(named);
-        match (first.or(files.first()), files.len()) {
-            (None, _) => failure,
-            (Some(one), 1) => {
-                failure.with_help(format!("name it: {}", quoted(&one.display().to_string())))
-            }
-            (Some(one), _) => failure.with_help(format!(
-                "name one of them: {}",
-                quoted(&one.display().to_string())
-            )),
-        }
+        failure.with_help(match files {
+            [one] => format!("name it: {}", quoted(&one.display().to_string())),
+            _ => format!(
+                "`pactql sessions {}` lists those in it",
+                quoted(&path.display().to_string())
+            ),
+        })
     }
 
     /// A session that could not be loaded.

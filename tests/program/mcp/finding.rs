@@ -76,6 +76,7 @@ fn sessions_of_a_log_of_several_are_listed_and_opened() {
     for (name, code) in [
         ("runs/log.json", "E_INPUT"),
         ("runs/log.json#none", "E_MISSING"),
+        (".", "E_USAGE"),
     ] {
         let error = client.error("pact_steps", json!({"session": name}));
         assert_eq!(error["code"], code, "{error}");
