@@ -18,8 +18,9 @@ use std::fmt::Write as _;
 ///
 /// Prints the selector, its normalized text and fingerprint, and its plan. With a session, the
 /// snapshots it names are looked up there, and --analyze runs the plan and prints counters and the
-/// rows of each step, next to the estimate of the index where there is one. With a store, it says how many
-/// sessions there are, and how many of them can match at all; --analyze asks those.
+/// rows of each step, next to the estimate of the index where there is one. With a store, it says whether
+/// one statement answers or sessions are loaded, how many there are, and how many of them can match at all; --analyze asks
+/// those.
 #[derive(Args, Debug)]
 #[command(override_usage = "pactql explain [OPTIONS] [SESSION] <SELECTOR>")]
 pub(super) struct ExplainArgs {
@@ -64,7 +65,7 @@ impl RunCommand for ExplainArgs {
             verbose: self.verbose,
         };
         let explain = engine.explain(session.as_deref(), selector, options)?;
-        let mut counts = Vec::new();
+        let (mut counts, mut route) = (Vec::new(), None);
         if let Some(address) = store {
             let prepared = engine.prepare(selector)?;
             let store = sessions::open_store(address.store, Access::Read)?;
@@ -75,6 +76,7 @@ impl RunCommand for ExplainArgs {
                 say(&format!("note: {}\n", none_of(address)));
             }
             counts.extend([("sessions", all), ("candidates", answers.candidates())]);
+            route = Some(asked.route()?);
             if self.analyze {
                 let found = answers.try_fold((0, 0), |(sessions, rows), found| {
                     let count = found?.answer.count();
@@ -88,11 +90,17 @@ impl RunCommand for ExplainArgs {
             for (name, count) in counts {
                 json["store"][name] = json!(count);
             }
+            if let Some(route) = route {
+                json["store"]["answered_by"] = json!(route.to_string());
+            }
             return print(&format!("{json}\n"));
         }
         let mut text = explain.to_string();
         if !text.ends_with('\n') {
             text.push('\n');
+        }
+        if let Some(route) = route {
+            let _ = writeln!(text, "answered by  {route}");
         }
         for (name, count) in counts {
             let _ = writeln!(text, "{name:<12} {count}");

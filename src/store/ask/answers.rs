@@ -35,8 +35,10 @@ pub enum StoreReason {
 impl fmt::Display for StoreRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Statement => "one statement",
-            Self::Sessions(StoreReason::Nodes) => "loaded sessions: nodes are wanted",
+            Self::Statement => "one statement: the database can say the selector",
+            Self::Sessions(StoreReason::Nodes) => {
+                "loaded sessions: nodes or differences are wanted"
+            }
             Self::Sessions(StoreReason::Options) => "loaded sessions: a range has options",
             Self::Sessions(StoreReason::Unsupported) => {
                 "loaded sessions: the database cannot say the selector"

@@ -18,7 +18,7 @@ mod stream;
 
 use std::sync::Arc;
 
-use self::answers::{Found, StoreAnswers, StoreCounts, StoreIds, StoreReason};
+use self::answers::{Found, StoreAnswers, StoreCounts, StoreIds, StoreReason, StoreRoute};
 use self::batches::Batches;
 use self::candidate::{SessionCandidate, among, candidate, candidates, reads_missing, written};
 use self::question::{Question, SessionIds};
@@ -217,15 +217,42 @@ impl<'s> StoreSelection<'s> {
         Ok(StoreCounts(self.found(Wanted::Counts, read)?))
     }
 
-    /// Decides who answers a selector of rows.
+    /// Who answers when the ids are wanted, and why. Nothing is answered yet.
+    ///
+    /// # Errors
+    /// A parameter without a value; those of the database.
+    pub fn route(&self) -> Result<StoreRoute, Error> {
+        if self.prepared.check_rows().is_err() {
+            return Ok(StoreRoute::Sessions(StoreReason::Nodes));
+        }
+        Ok(match self.sql_or_reason(Wanted::Ids)? {
+            Ok(_) => StoreRoute::Statement,
+            Err(reason) => StoreRoute::Sessions(reason),
+        })
+    }
+
     fn found<T: Send + 'static>(
         &self,
         wanted: Wanted,
         read: impl Fn(&dyn ResultRow, &mut Vec<T>) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<Found<T>, Error> {
         self.prepared.check_rows()?;
+        let reason = match self.sql_or_reason(wanted)? {
+            Ok(sql) => {
+                let rows = RowStream::new(&self.store.core, sql, read);
+                return Ok(Found::Statement(rows));
+            }
+            Err(reason) => reason,
+        };
+        let possible = self.possible(&Glob::new(&self.glob))?;
+        let batches = Batches::new(self.question(), possible);
+        Ok(Found::Sessions(batches, reason))
+    }
+
+    /// The statement that answers a selector of rows, or why sessions are loaded.
+    fn sql_or_reason(&self, wanted: Wanted) -> Result<Result<String, StoreReason>, Error> {
         let bound = self.prepared.ready()?;
-        let reason = if self.options != RangeOptions::default() {
+        Ok(Err(if self.options != RangeOptions::default() {
             StoreReason::Options
         } else {
             let options = Options {
@@ -243,13 +270,10 @@ impl<'s> StoreSelection<'s> {
                     Some(among) => statement(Some(among))?.unwrap_or(whole),
                     None => whole,
                 };
-                return Ok(Found::Statement(RowStream::new(core, sql, read)));
+                return Ok(Ok(sql));
             }
             StoreReason::Unsupported
-        };
-        let possible = self.possible(&Glob::new(&self.glob))?;
-        let batches = Batches::new(self.question(), possible);
-        Ok(Found::Sessions(batches, reason))
+        }))
     }
 
     fn question(&self) -> Question {

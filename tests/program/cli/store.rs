@@ -247,12 +247,22 @@ fn many_sessions_answer_in_order() {
     // Pruned by the store before any session is opened.
     let explained = answer(&["explain", &store, "@t0 #persona", "--analyze"]);
     assert!(
-        explained.ends_with("sessions     7\ncandidates   1\nmatched      1\nrows         1\n"),
+        explained.ends_with(
+            "answered by  one statement: the database can say the selector\n\
+             sessions     7\ncandidates   1\nmatched      1\nrows         1\n"
+        ),
         "{explained}"
     );
     let json = answer(&["explain", &store, "@t0 #persona", "--format", "json"]);
     let json: Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json["store"], json!({"sessions": 7, "candidates": 1}));
+    let by = "one statement: the database can say the selector";
+    assert_eq!(
+        json["store"],
+        json!({"sessions": 7, "candidates": 1, "answered_by": by})
+    );
+    let range = answer(&["explain", &store, "@history .cb"]);
+    let by = "\nanswered by  loaded sessions: nodes or differences are wanted\n";
+    assert!(range.contains(by), "{range}");
     answer(&["bench", &store, "-e", ".cb", "--duration", "0.01"]);
     // Options of a range.
     let range = select(
