@@ -92,6 +92,7 @@ impl StoreError {
                         "`pactql select STORE#SESSION \"@* *\" --format ids` lists the ids"
                     }
                     Code::SnapshotNotFound => "open the session again",
+                    Code::Missing => "make it, or check the path",
                     Code::LeaseLost => {
                         "open the session again; what was not committed is only in this process"
                     }

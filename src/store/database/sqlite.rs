@@ -26,6 +26,7 @@ use crate::store::database::sql::{
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::wide::Wide;
 use crate::support::cancel::{self, free, stopped};
+use crate::support::diag::Code;
 use crate::support::scratch::{PartialFile, private};
 
 /// Statements that stay prepared; the store has fewer.
@@ -559,6 +560,8 @@ fn is_full(error: &rusqlite::Error) -> bool {
 }
 
 fn said(path: &Path, error: &rusqlite::Error) -> StoreError {
+    let above = path.parent().filter(|above| *above != Path::new(""));
+    let no_directory = above.filter(|above| !above.is_dir());
     let path = path.display();
     let what = match error.sqlite_error_code() {
         _ if is_full(error) => {
@@ -566,6 +569,10 @@ fn said(path: &Path, error: &rusqlite::Error) -> StoreError {
             return StoreError::Full(format!("{path}: {what}"));
         }
         Some(ErrorCode::ReadOnly) => "the file or its directory is read-only; nothing was written",
+        Some(ErrorCode::CannotOpen) if let Some(above) = no_directory => {
+            let what = format!("there is no directory {}", above.display());
+            return StoreError::Coded(Code::Missing, what);
+        }
         Some(ErrorCode::CannotOpen) => {
             "the file, or one beside it, cannot be opened; check who may write the directory"
         }

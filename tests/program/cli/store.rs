@@ -27,6 +27,17 @@ fn store(scratch: &Scratch) -> String {
     path
 }
 
+#[test]
+fn a_store_is_not_made_in_a_directory_that_is_not_there() {
+    let scratch = Scratch::new("no-directory");
+    let path = scratch.path("nodir/x.db");
+    let said = fails(&["import", AGENT, "-o", &path], 4, "there is no directory");
+    assert!(
+        said.contains("nodir\n") && !said.contains("who may"),
+        "{said}"
+    );
+}
+
 /// The output of a command that writes, at a fixed time.
 #[track_caller]
 fn done(arguments: &[&str]) -> String {
