@@ -53,7 +53,9 @@ pub use fields::{Field, FieldValue, Fields, FieldsReport};
 pub use grep::{FoundBlock, GrepReport};
 pub use groups::{By, Counts, Group, Totals};
 pub use part::{Part, Region};
-pub use prefix::{Cause, Difference, MissCause, Missed, Place, PrefixReport, PrefixStep, form_of};
+pub use prefix::{
+    Cause, Difference, MissCause, Missed, Place, PrefixReport, PrefixStep, PrefixTotals, form_of,
+};
 pub use prices::{Money, Price, PriceError, Prices};
 pub use report::{Report, ReportOptions};
 pub use runs::{Divergence, Meeting, Parted, Parting, Run, RunEnd};

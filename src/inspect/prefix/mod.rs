@@ -79,8 +79,56 @@ pub struct PrefixReport {
     pub logged_nano_dollars: Option<Money>,
     /// Whether requests are worked out from a transcript, which does not say exactly what was sent.
     pub reconstructed: bool,
+    /// The sums over the steps that the report has, also where only some of them are printed.
+    pub totals: PrefixTotals,
     /// One for each request, oldest first.
     pub steps: Vec<PrefixStep>,
+}
+
+/// The sums over requests. All but their number leave out the first one, which has none before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PrefixTotals {
+    /// The requests, with the first one.
+    pub requests: u64,
+    /// Those that are not the one before with more at the end.
+    pub breaks: u64,
+    /// Those of which the provider read less from its cache than it could have.
+    pub misses: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The bytes that a cache can read.
+    pub shared_bytes: u64,
+    /// Their tokens.
+    pub tokens: u64,
+    /// The tokens that a cache can read.
+    pub shared_tokens: u64,
+    /// The input tokens that the provider counted, where it says how many of them came from its cache.
+    pub input_tokens: u64,
+    /// Those that came from its cache.
+    pub cached_tokens: u64,
+}
+
+impl PrefixTotals {
+    fn new(steps: &[PrefixStep]) -> Self {
+        let mut totals = Self {
+            requests: steps.len() as u64,
+            ..Self::default()
+        };
+        for step in steps.iter().filter(|step| step.before.is_some()) {
+            totals.breaks += u64::from(step.difference.is_some());
+            totals.misses += u64::from(step.missed.is_some());
+            totals.bytes += step.bytes;
+            totals.shared_bytes += step.shared_bytes;
+            totals.tokens += step.tokens;
+            totals.shared_tokens += step.shared_tokens;
+            if let (Some(cached), Some(input)) = (step.call.cached_tokens, step.call.input_tokens) {
+                totals.input_tokens = totals.input_tokens.saturating_add(input);
+                totals.cached_tokens = totals.cached_tokens.saturating_add(cached);
+            }
+        }
+        totals
+    }
 }
 
 /// A request and the one before.
@@ -231,6 +279,7 @@ impl Report for PrefixReport {
         if alone {
             found.steps.retain(|step| step.before.is_some());
         }
+        found.totals = PrefixTotals::new(&found.steps);
         Ok(found)
     }
 
@@ -246,14 +295,10 @@ impl Report for PrefixReport {
     fn text(&self, options: &ReportOptions, paint: Paint) -> String {
         let mut out = String::new();
         let later = || self.steps.iter().filter(|step| step.before.is_some());
-        let breaks = later().filter(|step| step.difference.is_some()).count();
-        let sum = |of: fn(&PrefixStep) -> u64| later().map(of).sum::<u64>();
-        let (bytes, shared) = (sum(|step| step.bytes), sum(|step| step.shared_bytes));
-        let (tokens, shared_tokens) = (sum(|step| step.tokens), sum(|step| step.shared_tokens));
-        let requests = counted(self.steps.len() as u64, "request");
-        let breaks = counted(breaks as u64, "break");
-        let missed = || later().filter_map(|step| step.missed.as_ref());
-        let misses = match missed().count() {
+        let totals = self.totals;
+        let requests = counted(totals.requests, "request");
+        let breaks = counted(totals.breaks, "break");
+        let misses = match totals.misses {
             0 => String::new(),
             1 => ", 1 cache miss".to_owned(),
             more => format!(", {more} cache misses"),
@@ -264,22 +309,18 @@ impl Report for PrefixReport {
             return out;
         }
         let tokenizer = self.tokenizer;
-        let (kept, kept_tokens) = (percent(shared, bytes), percent(shared_tokens, tokens));
-        let [shared, bytes, shared_tokens, tokens] =
-            [shared, bytes, shared_tokens, tokens].map(amount);
+        let kept = percent(totals.shared_bytes, totals.bytes);
+        let kept_tokens = percent(totals.shared_tokens, totals.tokens);
+        let [shared, bytes] = [totals.shared_bytes, totals.bytes].map(amount);
+        let [shared_tokens, tokens] = [totals.shared_tokens, totals.tokens].map(amount);
         let _ = writeln!(
             out,
             "a cache can read {shared} of {bytes} bytes after the first request, {kept}, \
              and {shared_tokens} of {tokens} tokens ({tokenizer}), {kept_tokens}",
         );
-        let cached =
-            later().filter_map(|step| Some((step.call.cached_tokens?, step.call.input_tokens?)));
-        let (read, input) = cached.fold((0_u64, 0_u64), |(a, b), (read, input)| {
-            (a.saturating_add(read), b.saturating_add(input))
-        });
-        if input > 0 {
-            let kept = percent(read, input);
-            let [read, input] = [read, input].map(amount);
+        if totals.input_tokens > 0 {
+            let kept = percent(totals.cached_tokens, totals.input_tokens);
+            let [read, input] = [totals.cached_tokens, totals.input_tokens].map(amount);
             let _ = writeln!(
                 out,
                 "the provider read {read} of {input} tokens from its cache, {kept}"
@@ -417,6 +458,7 @@ pub(super) fn walk<'a>(
         prices: String::new(),
         logged_nano_dollars: None,
         reconstructed: steps.iter().any(|step| step.call.reconstructed),
+        totals: PrefixTotals::default(),
         steps,
     })
 }

@@ -88,6 +88,24 @@ fn sessions_of_a_log_of_several_are_listed_and_opened() {
     assert_eq!(client.end().0, 0);
 }
 
+/// A session without breaks has sums all the same, those that the command line prints.
+#[test]
+fn a_prefix_without_breaks_has_its_totals() {
+    let scratch = Scratch::new("totals");
+    fs::write(scratch.path("root/plain.jsonl"), with_failures(4)).expect("a file");
+    let mut client = scratch.client();
+    let found = parsed(&client.answer("pact_prefix", json!({"session": "plain.jsonl"})));
+    let totals = &found["totals"];
+    assert_eq!(found["steps"], json!([]));
+    assert_eq!(totals["requests"], 4, "{totals}");
+    assert_eq!(totals["breaks"], 0, "{totals}");
+    let (_, text, _) = scratch.command(&["prefix", "plain.jsonl"]);
+    let (shared, bytes) = (&totals["shared_bytes"], &totals["bytes"]);
+    let line = format!("a cache can read {shared} of {bytes} bytes");
+    assert!(text.replace(',', "").contains(&line), "{text}");
+    assert_eq!(client.end().0, 0);
+}
+
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
