@@ -1,6 +1,6 @@
 //! What a snapshot says of the provider call of its cycle: `usage` and `meta` (INSPECT §1).
 
-use crate::history::{CommitCall, History, LoadFailure, Position};
+use crate::history::{AttemptStatus, CommitCall, History, LoadFailure, Position};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, Member, elements, get, members, string};
 use crate::render::Provider;
@@ -47,6 +47,9 @@ pub struct Call {
     /// Calls of the cycle that failed before the one that was answered, or that was not.
     #[serde(skip_serializing_if = "is_zero")]
     pub failed: usize,
+    /// Those that were stopped, as the recorder of the log says, and did not fail.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub canceled: usize,
     /// What the last failed call said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -82,8 +85,14 @@ impl Call {
         let text = |raw: Option<&str>| raw.and_then(string).map(Cow::into_owned);
         let request = commit.meta().request().map(members).unwrap_or_default();
         let attempts = get(&meta, "attempts").map(elements).unwrap_or_default();
-        let last = attempts.last().map(|attempt| members(attempt));
-        let error = last.and_then(|attempt| get(&attempt, "error").map(error_text));
+        let attempts: Vec<_> = attempts.into_iter().map(members).collect();
+        let is_failed = |attempt: &&Vec<Member<'_>>| {
+            text(get(attempt, "status")).as_deref() != Some(AttemptStatus::Canceled.as_str())
+        };
+        let failed = attempts.iter().filter(is_failed);
+        let error = failed.clone().next_back();
+        let error = error.and_then(|attempt| get(attempt, "error").map(error_text));
+        let failed = failed.count();
         let asked = text(get(&request, "model")).or_else(|| text(get(&request, "modelId")));
         let reconstructed = text(get(&meta, "source")).as_deref() == Some("transcript");
         let compaction = get(&meta, "compaction").filter(|raw| *raw != "null");
@@ -107,7 +116,8 @@ impl Call {
                 .map(|milliseconds: f64| milliseconds.round() as u64),
             reply_error: get(&usage, "error").map(error_text),
             stop_reason: text(get(&usage, "stop_reason")),
-            failed: attempts.len(),
+            failed,
+            canceled: attempts.len() - failed,
             unanswered,
             error,
             made: !usage.is_empty()

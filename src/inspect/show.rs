@@ -289,6 +289,10 @@ fn remarks(shown: &Shown) -> Vec<String> {
         let error = error.map_or_else(String::new, |error| format!(": {}", printable(error)));
         lines.push(format!("{calls} failed{error}"));
     }
+    if shown.call.canceled > 0 {
+        let calls = counted(shown.call.canceled as u64, "call");
+        lines.push(format!("{calls} canceled"));
+    }
     if let Some(error) = &shown.call.reply_error {
         lines.push(format!("the reply was broken off: {}", printable(error)));
     }

@@ -96,6 +96,11 @@ pub enum StepEvent {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+    /// Calls to the provider were stopped.
+    Canceled {
+        /// How many.
+        count: usize,
+    },
     /// The reply was broken off, or the provider failed while it came.
     BrokenOff {
         /// What the log says, or else why the reply ended in the provider's word.
@@ -126,6 +131,7 @@ impl StepEvent {
                 count,
                 error: Some(error),
             } => format!("failed {count}× ({})", clean(error, 60)),
+            Self::Canceled { count } => format!("canceled {count}×"),
             Self::BrokenOff { reason } => format!("reply broken off ({})", clean(reason, 60)),
             Self::ToolErrors { count } => format!("tool errors {count}×"),
             Self::Reply => "reply".to_owned(),
@@ -307,6 +313,11 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
         events.push(StepEvent::Failed {
             count: call.failed,
             error: call.error.clone(),
+        });
+    }
+    if call.canceled > 0 {
+        events.push(StepEvent::Canceled {
+            count: call.canceled,
         });
     }
     let (mut errors, mut replied) = (0, false);

@@ -339,6 +339,7 @@ impl<'a> PageWriter<'a> {
             StepEvent::Failed { count, error } => {
                 vec![("failed", count, error.map(|error| self.text(&error)))]
             }
+            StepEvent::Canceled { count } => vec![("canceled", count, None)],
             StepEvent::BrokenOff { reason } => {
                 vec![("reply broken off", 1, Some(self.text(&reason)))]
             }

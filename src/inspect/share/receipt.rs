@@ -84,7 +84,7 @@ pub struct ReceiptStep {
     /// Tools that the reply called, with how often.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub calls: BTreeMap<String, usize>,
-    /// Calls to the provider that failed.
+    /// Calls to the provider that failed or were canceled.
     #[serde(skip_serializing_if = "is_zero")]
     pub failed: usize,
     /// Whether earlier messages were replaced by a summary.
@@ -234,7 +234,7 @@ fn of_step(step: &TableStep, shape: &StepShape, prefix: Option<&PrefixStep>) -> 
         by_kind: shape.kinds.clone(),
         changes: step.splices.clone(),
         calls,
-        failed: call.failed,
+        failed: call.failed + call.canceled,
         compaction: call.compaction,
         input_tokens: call.input_tokens,
         cached_tokens: call.cached_tokens,

@@ -1,8 +1,10 @@
 //! Reports over hand-written sessions, and their refusals.
 
 use super::{greenhouse, travel};
-use pactql::Engine;
-use pactql::inspect::{By, Call, Part, Report, ReportOptions, TokenReport, Tokenizer};
+use pactql::inspect::{
+    By, Call, Part, Report, ReportOptions, StepEvent, StepReport, TokenReport, Tokenizer,
+};
+use pactql::{Engine, Session};
 
 /// The groups of a report as `name tokens/bytes/blocks`.
 fn groups(part: &Part, by: By) -> String {
@@ -149,4 +151,15 @@ fn refusals() {
             expected => assert!(message.contains(expected), "{time} {selector:?}: {message}"),
         }
     }
+}
+
+/// A call that was stopped did not fail; a log that does not say how its attempts ended has those that failed.
+#[test]
+fn a_canceled_call_is_not_a_failed_one() {
+    let document = r#"{"cycle":1,"meta":{"attempts":[{"status":"error","error":"HTTP 429"},{"status":"canceled"},{"error":"HTTP 500"}]},"root":{"children":[]}}"#;
+    let session = Session::from_slice(document.as_bytes()).expect("a session");
+    let found = StepReport::new(&Engine::new(), &session, &ReportOptions::default());
+    let events = found.expect("a report").steps.swap_remove(0).events;
+    let events: Vec<String> = events.iter().map(StepEvent::text).collect();
+    assert_eq!(events, ["failed 2× (HTTP 500)", "canceled 1×"]);
 }
