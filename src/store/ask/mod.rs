@@ -2,7 +2,7 @@
 //!
 //! | wanted | answered by |
 //! |---|---|
-//! | ids, counts | one statement over all sessions, or loaded sessions where it does not compile: see [`StoreRoute`](answers::StoreRoute) |
+//! | ids, counts | one statement over all sessions, or loaded sessions where it does not compile: see [`StoreRoute`] |
 //! | nodes, differences | loaded sessions, in parallel and within the budget of memory |
 //! | rows of SQL | one statement over all sessions |
 //!
