@@ -55,6 +55,13 @@ pub struct Attempt {
     pub error: Option<String>,
 }
 
+impl Attempt {
+    /// Whether it is completed, and the provider's counts may still come.
+    pub(crate) fn is_uncounted(&self) -> bool {
+        self.status == AttemptStatus::Completed && self.token_in.or(self.token_out).is_none()
+    }
+}
+
 /// What an attempt was sent, as a difference to the attempt before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sent {

@@ -462,10 +462,17 @@ impl AttemptsArgs {
         let context = writing.context();
         let newest = context.attempts();
         let cycle = context.cycle();
-        let running = newest.iter().next().filter(|attempt| {
-            attempt.cycle_id == cycle && attempt.status == AttemptStatus::Running
+        let completes = self.ending.error.is_none() && !self.ending.canceled;
+        let open = newest.iter().next().filter(|attempt| {
+            let is_open = match attempt.status {
+                AttemptStatus::Running => true,
+                // Its counts may come after its reply.
+                AttemptStatus::Completed => completes,
+                _ => false,
+            };
+            attempt.cycle_id == cycle && is_open
         });
-        let Some(running) = running else {
+        let Some(open) = open else {
             let session = quoted(&self.write.session);
             let help = format!("pactql edit attempts {session} begin --as openai");
             let error = Diagnostic::error(Code::Placement, "no attempt of this cycle is running");
@@ -478,7 +485,7 @@ impl AttemptsArgs {
             None => context.complete_attempt(ended.tokens_in, ended.tokens_out)?,
         }
         writing.save()?;
-        print_ids(with, std::slice::from_ref(&running.attempt_id))
+        print_ids(with, std::slice::from_ref(&open.attempt_id))
     }
 
     fn list(&self, with: &Invocation) -> Result<Exit> {

@@ -298,11 +298,6 @@ pub(super) fn write_store(
     importing.rename(address, names.collect())?;
     let store = importing.store()?;
     let follows = importing.args.follow;
-    let chosen = !matches!(address.which, Which::All) || importing.args.name.is_some();
-    let chosen = sessions
-        .first()
-        .filter(|_| chosen)
-        .map(|only| only.name.clone());
     let there = match &sessions[..] {
         // Looked up by its name.
         [one, more @ ..] if follows || more.is_empty() && !one.is_log() => {
@@ -323,6 +318,9 @@ pub(super) fn write_store(
         }
     }
     let existing = before - sessions.len();
+    let chosen = !matches!(address.which, Which::All) || importing.args.name.is_some();
+    let chosen = sessions.iter().find(|only| chosen && only.is_log());
+    let chosen = chosen.map(|only| only.name.clone());
     let unchanged = written.take_unchanged(&mut sessions);
     written.counts.existing = existing;
     written.counts.again.same += unchanged;

@@ -64,7 +64,7 @@ impl From<Failure> for NotOpened {
     }
 }
 
-/// The sessions of a file or a folder that is no store, and notes on what was left out.
+/// The sessions of a file or a folder, stores aside, and notes on what was left out.
 ///
 /// # Errors
 /// Nothing is there, or nothing that is read.

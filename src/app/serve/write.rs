@@ -11,7 +11,6 @@ use super::app::{Answer, App, arguments, body, json};
 use crate::app::calls::TABLE;
 use crate::app::present::{Exit, Failure, Result};
 use crate::engine::{Context, Message, attempted};
-use crate::history::AttemptStatus;
 use crate::render::{Provider, Source, request as request_of};
 use crate::runtime::{DoneAnswer, DoneRequest, NewNode, Policy};
 use crate::support::diag::Code;
@@ -153,9 +152,7 @@ pub(super) async fn attempts(State(app): State<Arc<App>>, request: Request) -> A
             }
             (None, Some(ending)) => Box::new(move |context| {
                 let attempts = context.attempts();
-                let mut running = attempts.iter();
-                let running = running.find(|attempt| attempt.status == AttemptStatus::Running);
-                let id = running.map(|attempt| attempt.attempt_id.clone());
+                let id = attempts.iter().next().map(|it| it.attempt_id.clone());
                 match &ending.error {
                     Some(error) => context.fail_attempt(error)?,
                     None if ending.canceled => context.cancel_attempt()?,

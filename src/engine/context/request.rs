@@ -121,10 +121,8 @@ impl Context {
     ) -> Result<(), Error> {
         let (token_in, token_out) = (token_in.into(), token_out.into());
         let (cycle, attempts) = (self.cycle(), self.attempts());
-        let is_uncounted = attempts.iter().next().is_some_and(|it| {
-            let status = (it.cycle_id, it.status, it.token_in.or(it.token_out));
-            status == (cycle, AttemptStatus::Completed, None)
-        });
+        let newest = attempts.iter().next().filter(|it| it.cycle_id == cycle);
+        let is_uncounted = newest.is_some_and(Attempt::is_uncounted);
         let count = |attempt: &mut Attempt| {
             attempt.token_in = token_in;
             attempt.token_out = token_out;
@@ -136,11 +134,14 @@ impl Context {
         self.end_attempt(AttemptStatus::Completed, count)
     }
 
-    /// What the provider counted in this cycle, as the `usage` of a snapshot; of several calls the last counts.
+    /// What the provider counted in this cycle, as the `usage` of a snapshot; of several calls the last one that was completed.
     pub(super) fn counted(&self) -> Option<String> {
         let (cycle, attempts) = (self.cycle(), self.attempts());
         let mut here = attempts.iter().take_while(|it| it.cycle_id == cycle);
-        let counted = here.find(|it| it.token_in.or(it.token_out).is_some())?;
+        let counted = here.find(|it| it.status == AttemptStatus::Completed)?;
+        if counted.is_uncounted() {
+            return None;
+        }
         let counts = [
             ("input_tokens", counted.token_in),
             ("output_tokens", counted.token_out),

@@ -31,7 +31,7 @@ pub struct ProviderCall {
     /// Whether all such calls of the session's name are one session, also those that share no beginning.
     pub together: bool,
     /// Whether the provider was called. Else `request` has messages that were kept, such as a checkpoint that ends with those
-    /// of a user: their snapshot is no request (`meta.source` is `transcript`).
+    /// of a user: their snapshot does not count as a request (`meta.source` is `transcript`).
     pub made: bool,
 }
 

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
 use crate::index::UnitRef;
-use crate::json::{Appended, get, members, write_string};
+use crate::json::{Appended, members, quoted, write_string};
 use crate::store::database::sql::{
     Database, SqlValue, collect, digest, first, int, ints, one_int, text, texts,
 };
@@ -280,7 +280,12 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
     // What was sent has the texts, too.
     let delete = "delete from attempt where session_id = ?1";
     database.execute(delete, &[entry.session.into()])?;
-    rehash(database, entry.session, from, &note(ids, now))?;
+    rehash(
+        database,
+        entry.session,
+        from,
+        Some((changed, &note(ids, now))),
+    )?;
     // A hash of the log would help to guess the texts.
     mark::remove(database, entry.session)?;
     if let Some(source) = &entry.source {
@@ -292,21 +297,51 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
 
 /// Takes the titles out of all snapshots of a session, as they repeat or sum up its texts. Returns the first of them.
 fn remove_titles(database: &mut dyn Database, session: i64) -> Result<Option<i64>> {
+    const TITLES: [&[&str]; 2] = [
+        &["members", "meta", "title"],
+        &["members", "meta", "session", "title"],
+    ];
     let mut changed = None;
     for link in links(database, session, 0)? {
-        let (text, _) = link.texts?;
-        let inside = |text, name| get(&members(text), name);
-        let meta = inside(&text, "members").and_then(|all| inside(all, "meta"));
-        let Some(title) = meta.and_then(|meta| inside(meta, "title")) else {
-            continue;
-        };
-        let without = text.replace(&format!("\"title\":{title}"), "\"title\":null");
-        let update = "update snapshot set meta = ?3 where session_id = ?1 and seq = ?2";
-        let values = [session.into(), link.seq.into(), without.as_str().into()];
-        database.execute(update, &values)?;
-        changed.get_or_insert(link.seq);
+        // Of a damaged snapshot nothing is known.
+        let Ok((text, _)) = link.texts else { continue };
+        let without = TITLES.iter().fold(None, |done: Option<String>, path| {
+            without(done.as_deref().unwrap_or(&text), path).or(done)
+        });
+        if let Some(without) = without {
+            let update = "update snapshot set meta = ?3 where session_id = ?1 and seq = ?2";
+            let values = [session.into(), link.seq.into(), without.as_str().into()];
+            database.execute(update, &values)?;
+            changed.get_or_insert(link.seq);
+        }
     }
     Ok(changed)
+}
+
+/// An object without the member at a path of names; `None` if there is none.
+fn without(json: &str, path: &[&str]) -> Option<String> {
+    let (name, below) = path.split_first()?;
+    let mut changed = false;
+    let mut kept = Vec::new();
+    for (known, value) in members(json) {
+        let is_it = known == *name;
+        let changed_value = if is_it { without(value, below) } else { None };
+        changed |= is_it && (below.is_empty() || changed_value.is_some());
+        if !(is_it && below.is_empty()) {
+            let value = changed_value.as_deref().unwrap_or(value);
+            kept.push(format!("{}:{value}", quoted(&known)));
+        }
+    }
+    changed.then(|| format!("{{{}}}", kept.join(",")))
+}
+
+/// Takes the titles out of a session of which a text was erased before, and that its log has brought up to date.
+pub(crate) fn erase_new_titles(database: &mut dyn Database, session: i64) -> Result<()> {
+    if let Some(from) = remove_titles(database, session)? {
+        rehash(database, session, from, None)?;
+        touch(database, session)?;
+    }
+    Ok(())
 }
 
 /// What the chain says of an erasure.
@@ -366,11 +401,12 @@ pub(crate) fn links(
     })
 }
 
+/// Computes the chain of hashes again from a snapshot on; one of them may get a note.
 fn rehash(
     database: &mut dyn Database,
     session: i64,
     from: i64,
-    note: &dyn Fn(Option<&str>, Hash) -> String,
+    note: Option<(i64, &dyn Fn(Option<&str>, Hash) -> String)>,
 ) -> Result<()> {
     let places = places(database, session, (0, IN_FORCE))?;
     let changes = unit_changes(&places);
@@ -383,7 +419,7 @@ fn rehash(
             continue;
         }
         let (meta, mut said) = link.texts?;
-        if seq == from {
+        if let Some((_, note)) = note.filter(|(at, _)| *at == seq) {
             said = Some(note(said.as_deref(), old));
         }
         let mut hash = chained(parent, link.cycle, &meta, said.as_deref());

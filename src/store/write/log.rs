@@ -58,6 +58,8 @@ struct LogCandidate {
     entry: SessionEntry,
     /// Whether a person chose its name.
     is_named: bool,
+    /// Whether a text was taken out of it, and its titles with that.
+    is_erased: bool,
     session: Arc<Session>,
 }
 
@@ -177,25 +179,29 @@ impl Store {
             for (name, _) in sessions {
                 entries.extend(catalog::find(database, name)?);
             }
-            // A session that has no name there may have another one.
-            if let Some(source) = source.filter(|_| entries.len() < sessions.len()) {
+            // A session of the log may have another name there.
+            let of_it = |entry: &&SessionEntry| entry.source.as_deref() == source;
+            let known = entries.iter().filter(of_it).count();
+            if let Some(source) = source.filter(|_| known < sessions.len()) {
                 let others = catalog::of_log(database, source)?.into_iter();
                 let is_other =
                     |entry: &SessionEntry| sessions.iter().all(|(name, _)| *name != entry.name);
                 entries.extend(others.filter(is_other));
             }
-            let named = entries.into_iter().map(|entry| {
+            let known = entries.into_iter().map(|entry| {
                 let is_named = mark::has_chosen_name(database, entry.session)?;
-                Ok((entry, is_named))
+                let is_erased = mark::is_erased(database, entry.session)?;
+                Ok((entry, is_named, is_erased))
             });
-            named.collect::<Result<Vec<_>, StoreError>>()
+            known.collect::<Result<Vec<_>, StoreError>>()
         })?;
         let mut candidates = Vec::new();
-        for (entry, is_named) in entries {
+        for (entry, is_named, is_erased) in entries {
             candidates.push(LogCandidate {
                 session: self.session(&entry.name)?,
                 entry,
                 is_named,
+                is_erased,
             });
         }
         Ok(candidates)
@@ -256,8 +262,8 @@ impl Store {
                     continue;
                 }
                 let length = session.history().committed().len();
-                step.adds = !is_shorter
-                    && (step.there < length || !is_working_same(&candidate.session, session)?);
+                step.adds =
+                    !is_shorter && (step.there < length || !candidate.is_working_same(session)?);
                 step.is_kept |= !step.adds && step.taken_back == 0;
                 *claimed = Some(step);
                 return Ok(true);
@@ -328,13 +334,13 @@ impl LogCandidate {
                 return Ok(None);
             };
             let before = at(&old, old.committed().index_of(end.cycle()))?;
-            let is_kept = before.is_some_and(|before| is_same(before, end, false));
+            let is_kept = before.is_some_and(|before| self.is_same(before, end, false));
             return Ok(is_kept.then_some(LogStep { is_kept, ..step }));
         };
         let Some(now) = at(&new, Some(index))? else {
             return Ok(None);
         };
-        if is_same(newest, now, true) {
+        if self.is_same(newest, now, true) {
             let there = index + 1;
             return Ok(Some(LogStep {
                 there,
@@ -345,11 +351,11 @@ impl LogCandidate {
         if !is_within(newest, now) {
             return Ok(None);
         }
-        let is_there = is_same(newest, now, false);
+        let is_there = self.is_same(newest, now, false);
         let there = index + usize::from(is_there);
         let before = at(&old, last.checked_sub(1))?.zip(at(&new, index.checked_sub(1))?);
         let (kept, taken_back) = match before {
-            Some((old, new)) if is_same(old, new, true) && !self.is_newest_erased(core)? => {
+            Some((old, new)) if self.is_same(old, new, true) && !self.is_newest_erased(core)? => {
                 (index, 1)
             }
             _ => match self.hashes(core)? {
@@ -404,6 +410,26 @@ impl LogCandidate {
         }))
     }
 
+    /// Whether the working state is as the log has it.
+    fn is_working_same(&self, new: &Session) -> Result<bool, Error> {
+        let (old, new) = (self.session.history(), new.history());
+        let (old, new) = (old.load(Position::Working)?, new.load(Position::Working)?);
+        Ok(match (old, new) {
+            (None, None) => true,
+            (Some(old), Some(new)) => self.is_same(old, new, true),
+            _ => false,
+        })
+    }
+
+    /// Whether a snapshot and one of the log have equal units and members. Unless `exact`, the place where a branch left
+    /// another one makes no difference; the titles that an erasure took make none.
+    fn is_same(&self, own: &Snapshot, new: &Snapshot, exact: bool) -> bool {
+        let members = |snapshot| document_members(Snapshot::meta(snapshot), exact, self.is_erased);
+        members(own) == members(new)
+            && SnapshotChange::between(None, own).came()
+                == SnapshotChange::between(None, new).came()
+    }
+
     /// Whether a text was taken out of its newest commit.
     fn is_newest_erased(&self, core: &Core) -> Result<bool, StoreError> {
         let note = "select note is not null from snapshot where session_id = ?1 and not working order by seq desc limit 1";
@@ -430,35 +456,21 @@ impl LogCandidate {
     }
 }
 
-/// Whether the working state of a session of the store is as the log has it.
-fn is_working_same(old: &Session, new: &Session) -> Result<bool, Error> {
-    let (old, new) = (old.history(), new.history());
-    let (old, new) = (old.load(Position::Working)?, new.load(Position::Working)?);
-    Ok(match (old, new) {
-        (None, None) => true,
-        (Some(old), Some(new)) => is_same(old, new, true),
-        _ => false,
-    })
-}
-
-/// Whether two snapshots have equal units and members. Unless `exact`, the place where a branch left another
-/// is not compared.
-fn is_same(a: &Snapshot, b: &Snapshot, exact: bool) -> bool {
-    document_members(a.meta(), exact) == document_members(b.meta(), exact)
-        && SnapshotChange::between(None, a).came() == SnapshotChange::between(None, b).came()
-}
-
 type DocumentMembers<'a> = Vec<(&'a str, Vec<(Cow<'a, str>, String)>)>;
 
 /// What a snapshot says besides its tree, by value. Which branch is the newest, and so whether a session is a
 /// fork, changes as a log grows.
-fn document_members(meta: &Meta, exact: bool) -> DocumentMembers<'_> {
+fn document_members(meta: &Meta, exact: bool, untitled: bool) -> DocumentMembers<'_> {
     let extra = meta.extra.iter();
     extra
         .map(|(name, json)| {
             let mut found = members(json);
-            found.retain(|(member, _)| exact || member != "forked_at");
-            if found.is_empty() {
+            found.retain(|(member, _)| match &**member {
+                "forked_at" => exact,
+                "title" | "session" => !untitled,
+                _ => true,
+            });
+            if !json.starts_with('{') {
                 found.push(("".into(), json));
             }
             let found = found.into_iter();
@@ -564,5 +576,9 @@ fn write(
         }
     };
     rows.add_all(database, &session.history(), step.kept)?;
-    Beside::default().put(database, rows.session)
+    Beside::default().put(database, rows.session)?;
+    if step.candidate.is_some_and(|there| there.is_erased) {
+        whole::erase_new_titles(database, rows.session)?;
+    }
+    Ok(())
 }

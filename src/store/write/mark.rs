@@ -81,11 +81,16 @@ pub(crate) fn has_chosen_name(database: &mut dyn Database, session: i64) -> Resu
     Ok(meta.is_some_and(|meta| get(&members(&meta), NAMED).is_some()))
 }
 
+/// Whether a text was taken out of a session.
+pub(crate) fn is_erased(database: &mut dyn Database, session: i64) -> Result<bool> {
+    let erased = "select 1 from snapshot where session_id = ?1 and note is not null limit 1";
+    Ok(one_int(database, erased, &[session.into()])?.is_some())
+}
+
 /// Keeps the marks of all sessions of a log, unless a text was taken out of one: a hash of the log would help to guess it.
 pub(crate) fn put_all(database: &mut dyn Database, sessions: &[(i64, &str)]) -> Result<()> {
-    let erased = "select 1 from snapshot where session_id = ?1 and note is not null limit 1";
     for (session, _) in sessions {
-        if one_int(database, erased, &[(*session).into()])?.is_some() {
+        if is_erased(database, *session)? {
             return Ok(());
         }
     }

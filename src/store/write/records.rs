@@ -50,18 +50,25 @@ impl Beside {
         touch_all(database, &touched.collect::<Vec<_>>())
     }
 
-    /// How many attempts, with those before, change no more.
+    /// How many attempts, with those before, change no more. The newest may get its counts after its reply.
     pub(crate) fn ended(&self) -> usize {
         let has_ended = |entry: &&AttemptEntry| entry.attempt.status != AttemptStatus::Running;
         let unsettled = self.attempts.after(self.settled);
-        self.settled + unsettled.take_while(has_ended).count()
+        let ended = self.settled + unsettled.take_while(has_ended).count();
+        match self.attempts.iter().next() {
+            Some(newest) if ended == self.attempts.len() && newest.is_uncounted() => {
+                self.settled.max(ended - 1)
+            }
+            _ => ended,
+        }
     }
 }
 
-/// How many attempts of a session have ended, from the first on.
+/// How many attempts of a session change no more, from the first on.
 pub(crate) fn settled(database: &mut dyn Database, session: i64) -> Result<usize> {
-    let sql = "select coalesce(min(case when status = 'running' then number end), max(number) + 1, 0) \
-         from attempt where session_id = ?1";
+    let sql = "select coalesce(min(case when status = 'running' then number end), \
+         max(case when status = 'completed' and coalesce(token_in, token_out) is null then number \
+         else number + 1 end), 0) from attempt where session_id = ?1";
     let running = one_int(database, sql, &[session.into()])?;
     Ok(usize::try_from(running.unwrap_or(0)).unwrap_or(0))
 }

@@ -2,7 +2,7 @@
 //! (STORE §3).
 
 use pactql::logs::{ImportOptions, import};
-use pactql::{Code, Engine, Message, NewNode, Provider, Store, store::Retention};
+use pactql::{Code, Engine, Message, NewNode, Provider, Session, Store, store::Retention};
 
 use super::place::{Folder, documents, sound};
 
@@ -110,6 +110,46 @@ fn an_erased_text_is_not_the_title() {
     assert!(!files_with(&path, SECRET).is_empty());
     let user = Engine::new().rows(&session, "@* .cb[role='user']").unwrap();
     store.erase("a", user.ids()).unwrap();
+    assert_eq!(sound(&store), Ok(()));
+    assert_eq!(files_with(&path, SECRET), [""; 0]);
+}
+
+/// However a session spells its title, and in every snapshot that its log adds later.
+#[test]
+fn titles_do_not_come_back() {
+    let folder = Folder::new();
+    let path = folder.file("x.db");
+    let store = Store::open(&path).unwrap();
+    let spaced = format!(
+        r#"{{"cycle": 1, "meta": {{"\u0074itle": "{SECRET}", "n": 1, "session": {{"title" : "{SECRET}"}}}}, "root": {{"id": "r", "nodeType": "root", "children": [{{"id": "s", "nodeType": "seq", "children": [{{"id": "t", "nodeType": "mt", "children": [{{"id": "c", "nodeType": "cb", "content": "x"}}]}}]}}]}}}}"#
+    );
+    let session = Session::from_slice(spaced.as_bytes()).unwrap();
+    store.import("spaced", &session, None).unwrap();
+    store.erase("spaced", ["c"]).unwrap();
+    assert_eq!(sound(&store), Ok(()));
+    assert_eq!(files_with(&path, SECRET), [""; 0]);
+    let kept = documents(&store.session("spaced").unwrap()).unwrap();
+    assert!(kept.0[0].contains("\"n\":1"), "{:?}", kept.0);
+
+    // A log whose title has the text that only its first snapshot has.
+    let document = |cycle: i64, text: &str| {
+        format!(
+            r#"{{"cycle":{cycle},"meta":{{"title":"{SECRET}"}},"root":{{"id":"r","nodeType":"root","children":[{{"id":"s","nodeType":"seq","children":[{{"id":"t{cycle}","nodeType":"mt","children":[{{"id":"c{cycle}","nodeType":"cb","content":"{text}"}}]}}]}}]}}}}
+"#
+        )
+    };
+    let mut log = document(1, SECRET) + &document(2, "two");
+    let bring = |log: &str| {
+        let session = Session::from_slice(log.as_bytes()).unwrap();
+        let done = store.import_log(&[("log".to_owned(), session)], Some("log.jsonl"));
+        done.unwrap()
+    };
+    bring(&log);
+    store.erase("log", ["c1"]).unwrap();
+    assert_eq!(bring(&log).same, 1);
+    log += &document(3, "three");
+    let done = bring(&log);
+    assert_eq!((done.grown, done.snapshots), (1, 1));
     assert_eq!(sound(&store), Ok(()));
     assert_eq!(files_with(&path, SECRET), [""; 0]);
 }

@@ -1174,6 +1174,26 @@ fn a_renamed_session_keeps_its_name() {
     sound(&store).expect("a sound store");
 }
 
+#[test]
+fn a_renamed_session_is_found_where_another_has_its_name() {
+    let folder = Folder::quick();
+    let store = Store::open(folder.file("a.db")).expect("a store");
+    let bring = |log: &str, source: &str| {
+        let sessions = sessions(log.as_bytes(), "log", Reading::Whole).expect("a log");
+        store.import_log(&sessions, Some(source)).expect("imported")
+    };
+    let mut log = line("1", None, "user", "go", 1) + &line("2", Some("1"), "assistant", "A", 2);
+    bring(&log, "x/log.jsonl");
+    store.rename("log", "mine").expect("renamed");
+    let other = line("1", None, "user", "else", 1) + &line("2", Some("1"), "assistant", "Z", 2);
+    assert_eq!(bring(&other, "y/log.jsonl").new, 1);
+    log += &line("3", Some("2"), "user", "on", 3);
+    log += &line("4", Some("3"), "assistant", "B", 4);
+    let done = bring(&log, "x/log.jsonl");
+    assert_eq!((done.new, done.grown), (0, 1));
+    sound(&store).expect("a sound store");
+}
+
 /// What was pruned does not come back, and its session is still found when another branch is the newest.
 #[test]
 fn a_pruned_session_follows_its_branch() {

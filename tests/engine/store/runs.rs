@@ -8,7 +8,8 @@ use std::sync::Mutex;
 #[cfg(all(unix, feature = "postgres"))]
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pactql::{Session as Live, Store, store::Retention};
+use pactql::history::Attempt;
+use pactql::{Message, Provider, Session as Live, Store, store::Retention};
 
 use super::layout;
 use super::place::{Folder, documents, sound};
@@ -474,4 +475,39 @@ fn random_runs_agree_with_those_in_postgres() {
         }),
         Err(reason) => println!("SKIPPED: {reason}"),
     }
+}
+
+/// Also where the reply was kept before its counts came.
+#[test]
+fn counts_after_a_reply_are_kept() {
+    let folder = Folder::quick();
+    let store = Store::open(folder.file("a.db")).unwrap();
+    let mut context = store.write("a").unwrap();
+    for again in [false, true] {
+        context.append(Message::user("Hello")).unwrap();
+        context.render(Provider::OpenAi).unwrap();
+        context.reply(Message::assistant("Hi.")).unwrap();
+        context.save().unwrap();
+        if again {
+            drop(context);
+            context = store.write("a").unwrap();
+        }
+        context.complete_attempt(9, 4).unwrap();
+        context.save().unwrap();
+        context.commit().unwrap();
+    }
+    drop(context);
+    let session = store.session("a").unwrap();
+    let history = session.history();
+    for snapshot in history.committed().iter() {
+        let call = pactql::inspect::Call::from_snapshot(snapshot);
+        assert_eq!((call.input_tokens, call.output_tokens), (Some(9), Some(4)));
+    }
+    let context = store.write("a").unwrap();
+    let counts = |it: &Attempt| (it.attempt_id.clone(), it.token_in, it.token_out);
+    let counts: Vec<_> = context.attempts().iter().map(counts).collect();
+    assert_eq!(
+        counts,
+        ["a2-1", "a1-1"].map(|id| (id.to_owned(), Some(9), Some(4)))
+    );
 }
