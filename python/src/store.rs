@@ -95,6 +95,7 @@ impl Store {
             "same": 0,
             "snapshots": session.history().committed().len(),
             "renamed": PyList::empty(py),
+            "kept_names": PyList::empty(py),
         ))
     }
 
@@ -401,9 +402,10 @@ impl Store {
 
     /// Brings the sessions of a log into the store, or the session of a file of snapshots. Those of a log that are there
     /// from when it was shorter get what is new. Returns how many sessions are `new`, `grown` and the `same`, how many
-    /// `snapshots` were added, and which sessions have another name now (`renamed`).
+    /// `snapshots` were added, which sessions have another name now (`renamed`), and which were given another name in the
+    /// store before and keep it (`kept_names`).
     ///
-    /// `name` is the name of the session; by default that of the file.
+    /// `name` is the name of the session, which later imports leave as it is; by default that of the file.
     #[pyo3(signature = (log, /, *, name = None, format = None, lenient = false))]
     fn import_log<'py>(
         &self,
@@ -420,13 +422,17 @@ impl Store {
             Err(refused) if format.is_none() => return self.import_session(py, &input, refused),
             Err(refused) => return Err(refused),
         };
-        let done = self.with(py, |store| store.import_log(&sessions, source))?;
+        let done = self.with(py, |store| match (&sessions[..], name) {
+            ([(name, session)], Some(_)) => store.import_log_as(name, session, source),
+            _ => store.import_log(&sessions, source),
+        })?;
         Ok(dict!(py,
             "new": done.new,
             "grown": done.grown,
             "same": done.same,
             "snapshots": done.snapshots,
             "renamed": done.renamed,
+            "kept_names": done.kept_names,
         ))
     }
 

@@ -311,7 +311,7 @@ def test_threads_share_all_of_it(store: pactql.Store) -> None:
 def test_a_file_of_snapshots_is_imported_too(tmp_path: Path, fixtures: Path) -> None:
     store = pactql.Store.open(tmp_path / "agents.db")
     path = fixtures / "support-agent.jsonl"
-    assert store.import_log(path) == {"new": 1, "grown": 0, "same": 0, "snapshots": 6, "renamed": []}
+    assert store.import_log(path) == {"new": 1, "grown": 0, "same": 0, "snapshots": 6, "renamed": [], "kept_names": []}
     assert store.import_log(path.read_bytes(), name="a")["new"] == 1
     assert [(each.name, each.source) for each in store.sessions()] == [("a", None), ("support-agent", str(path))]
     assert store["a"].dumps() == store["support-agent"].dumps()
@@ -352,3 +352,11 @@ def test_a_list_is_no_text(tmp_path: Path, session: pactql.Session) -> None:
     for report in (session.show, session.tokens, session.steps):
         with pytest.raises(TypeError, match="an address is a text such as '@c3', and not int"):
             report(number)
+
+
+def test_a_name_that_was_given_stays(tmp_path: Path, fixtures: Path) -> None:
+    store = pactql.Store.open(tmp_path / "agents.db")
+    path = fixtures / "chat.openai.json"
+    store.import_log(path, name="support/1")
+    assert store.import_log(path)["kept_names"] == [("chat.openai", "support/1")]
+    assert [each.name for each in store.sessions()] == ["support/1"]

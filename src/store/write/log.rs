@@ -109,6 +109,20 @@ impl Store {
         self.import_marked_log(&sessions.collect::<Vec<_>>(), source, &[], false)
     }
 
+    /// As [`Store::import_log`], of a log of one session, with a name that a person chose: later imports of the log leave
+    /// it as it is. Errors as [`Store::import_log`].
+    pub fn import_log_as(
+        &self,
+        name: &str,
+        session: &Session,
+        source: Option<&str>,
+    ) -> Result<LogImport, Error> {
+        let sessions = [(name.to_owned(), session)];
+        let done = self.import_marked_log(&sessions, source, &[], true)?;
+        self.keep_name(name)?;
+        Ok(done)
+    }
+
     /// As [`Store::import_log`], with the marks of the log, one for each session, or none; `chosen` says that a person
     /// chose the names.
     pub(crate) fn import_marked_log(

@@ -5,17 +5,17 @@
 //! marks. What a mark says is JSON of the caller; this file does not read it.
 
 use crate::json::{canonical, get, members};
+use crate::store::Store;
 use crate::store::database::sql::{Database, first, ints, one_int};
 use crate::store::error::Result;
 use crate::store::layout::sums::update_session_sum;
+use crate::store::read::catalog;
+use crate::support::diag::Error;
 use crate::tree::hash::hex;
 #[cfg(feature = "cli")]
 use {
     crate::json::string,
-    crate::store::Store,
     crate::store::database::sql::{collect, int, text},
-    crate::store::read::catalog,
-    crate::support::diag::Error,
     std::collections::HashSet,
 };
 
@@ -115,7 +115,6 @@ pub(crate) fn remove_of(database: &mut dyn Database, source: &str) -> Result<()>
         .try_for_each(|session| remove(database, session))
 }
 
-#[cfg(feature = "cli")]
 impl Store {
     /// Notes that a person chose the name of a session.
     pub(crate) fn keep_name(&self, name: &str) -> Result<(), Error> {
@@ -127,6 +126,7 @@ impl Store {
     }
 
     /// The sessions of these logs with marks that hold, in byte order of names. Linear in the sessions of the store.
+    #[cfg(feature = "cli")]
     pub(crate) fn marks(&self, sources: &HashSet<&str>) -> Result<Vec<MarkedSession>, Error> {
         let found = self.core.read(|database| {
             let marked = "select session_id, name, source, meta from session \
