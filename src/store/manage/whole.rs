@@ -401,12 +401,15 @@ pub(crate) fn links(
     })
 }
 
+/// The note of a snapshot, from the one that it has and its hash.
+type SnapshotNote<'a> = dyn Fn(Option<&str>, Hash) -> String + 'a;
+
 /// Computes the chain of hashes again from a snapshot on; one of them may get a note.
 fn rehash(
     database: &mut dyn Database,
     session: i64,
     from: i64,
-    note: Option<(i64, &dyn Fn(Option<&str>, Hash) -> String)>,
+    note: Option<(i64, &SnapshotNote<'_>)>,
 ) -> Result<()> {
     let places = places(database, session, (0, IN_FORCE))?;
     let changes = unit_changes(&places);
