@@ -134,7 +134,7 @@ impl Context {
         self.end_attempt(AttemptStatus::Completed, count)
     }
 
-    /// What the provider counted in this cycle, as the `usage` of a snapshot; of several calls the last one that was completed.
+    /// What the provider counted in the newest completed call of this cycle, as the `usage` of a snapshot.
     pub(super) fn counted(&self) -> Option<String> {
         let (cycle, attempts) = (self.cycle(), self.attempts());
         let mut here = attempts.iter().take_while(|it| it.cycle_id == cycle);

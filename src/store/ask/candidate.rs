@@ -126,8 +126,9 @@ pub(crate) fn candidates(
     catalog::placing(database, &units, glob).map(Some)
 }
 
-/// The units that may have a text with what is required, as a condition, by the columns from which texts are sent: for a store
-/// without a text index. `None` if nothing is required that stands in a column as it is sent. Linear in all texts.
+/// A condition for the units that may have a text with what is required, for a store without a text index. It searches
+/// the columns that texts are sent from. `None` if no word that is required is in a column as it is sent. Linear in all
+/// texts.
 pub(crate) fn written(required: &Required, dialect: Dialect) -> Option<String> {
     let mut parts = words(required)?;
     // Other letters that fold to one of ASCII.
@@ -158,7 +159,8 @@ pub(crate) fn written(required: &Required, dialect: Dialect) -> Option<String> {
     ))
 }
 
-/// Words of ASCII letters and digits, one of which each text has that has what is required. `None` if that has no long one.
+/// Words of ASCII letters and digits: each text with what is required has one of them. `None` if what is required has no
+/// word of three letters or more.
 fn words(required: &Required) -> Option<Vec<&str>> {
     match required {
         Required::Text(text) => {

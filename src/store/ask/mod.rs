@@ -136,8 +136,9 @@ impl<'s> StoreSelection<'s> {
         Ok(StoreAnswers::new(self.store, glob, question, possible))
     }
 
-    /// Why no session has a node that is asked for, in words (LANGUAGE §10): a name or a value that none of them has, or else
-    /// why the first one has nothing. Empty if one of those that are read has some: the first 64, or the first one of more.
+    /// Why the selector finds nothing in any session, in words (LANGUAGE §10): a name or a value that none of them has, or
+    /// else why the first one has nothing. Reads all sessions if they are at most 64, else the first. Empty if one that is
+    /// read has a match.
     ///
     /// # Errors
     /// Those of the selector and of the database.

@@ -325,10 +325,9 @@ impl Store {
     /// Takes the content and the custom attributes of nodes out of every snapshot of a session, where they
     /// read `[erased]` and nothing from then on; tags, keys and roles stay. What providers were sent has
     /// the texts too, and a title may repeat them, so all attempts and titles of the session go. The first
-    /// snapshot concerned says so in the chain
-    /// of hashes, which is computed again from there. A writer whose lease has run out is refused from then
-    /// on. Forks are sessions of their own; the names of those that
-    /// still have the texts are returned.
+    /// snapshot with one of the nodes says so in the chain of hashes, which is computed again from the first
+    /// one that changes. A writer whose lease has run out is refused from then on. Forks are sessions of their
+    /// own; the names of those that still have the texts are returned.
     ///
     /// # Errors
     /// `E_SESSION_NOT_FOUND`, `E_SESSION_BUSY`; an id that no snapshot has; those of the database.

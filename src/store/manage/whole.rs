@@ -224,7 +224,7 @@ pub(crate) fn add_units(hash: &mut Sha256, changes: Option<&[Vec<Hash>; 2]>) {
     }
 }
 
-/// The chain of hashes is computed again from the first snapshot concerned, which gets a note. Returns the names of other
+/// The chain of hashes is computed again from the first snapshot that changes; the first with one of the nodes gets a note. Returns the names of other
 /// sessions that have the same units, sorted. Linear in the units concerned and in the later snapshots.
 pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Result<Vec<String>> {
     let entry = catalog::get(database, name)?;

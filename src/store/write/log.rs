@@ -92,8 +92,9 @@ impl Store {
     /// Brings the sessions of one log into the store, each with its name. A session that is there from
     /// when the log was shorter gets what is new; its ids stay, and so do its snapshots, unless the log says
     /// something else of them now. If the log names its sessions otherwise than then, as it does when another
-    /// branch has become the newest, they are renamed; one that was renamed in the store keeps its name. `source` says which log it is. One transaction; linear in
-    /// the log, in the newest commits of what is there, and in the sessions of the store if a name is not there.
+    /// branch has become the newest, they are renamed; one that was renamed in the store keeps its name. `source`
+    /// says which log it is. One transaction; linear in the log, in the newest commits of what is there, and in the
+    /// sessions of the store if a name is not there.
     ///
     /// # Errors
     /// `E_SESSION_EXISTS`: a name belongs to a session that is not the beginning of the one in the log.

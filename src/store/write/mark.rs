@@ -2,7 +2,8 @@
 //!
 //! A mark is in the member `log` of a session's `meta` (STORE §2), beside the hash of its newest snapshot then, and holds
 //! while the session ends there and no context has written it. Pruning a session and taking a text out of it remove the
-//! marks. What a mark says is JSON of the caller; this file does not read it.
+//! marks. What a mark says is JSON of the caller; this file does not read it. The member `named` says that a person chose
+//! the session's name.
 
 use crate::json::{canonical, get, members};
 use crate::store::Store;
