@@ -40,16 +40,26 @@ const RANGE_HELP: &str =
 /// ```
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    statement: Arc<CompiledSelector>,
-    bound: Option<Arc<BoundSelector>>,
+    values: ParameterValues,
+    /// Whether it compares the snapshots of a range; else it asks for rows.
+    compares: bool,
+}
+
+/// A compiled selector, with values for its parameters or without.
+#[derive(Clone, Debug)]
+enum ParameterValues {
+    Missing(Arc<CompiledSelector>),
+    Bound(Arc<BoundSelector>),
 }
 
 impl Prepared {
     pub(super) fn new(statement: CompiledSelector) -> Result<Self, Error> {
         let statement = Arc::new(statement);
         if !statement.params.is_empty() {
-            let bound = None;
-            return Ok(Self { statement, bound });
+            return Ok(Self {
+                compares: statement.compares(),
+                values: ParameterValues::Missing(statement),
+            });
         }
         let bound = statement.bind(&[])?;
         Ok(Self::with(&statement, bound))
@@ -57,53 +67,57 @@ impl Prepared {
 
     fn with(statement: &Arc<CompiledSelector>, bound: Bound) -> Self {
         let statement = Arc::clone(statement);
-        let selector = BoundSelector {
-            statement: Arc::clone(&statement),
-            bound,
-        };
         Self {
-            statement,
-            bound: Some(Arc::new(selector)),
+            compares: statement.compares(),
+            values: ParameterValues::Bound(Arc::new(BoundSelector { statement, bound })),
         }
     }
 
+    #[inline]
     pub(super) fn statement(&self) -> &Arc<CompiledSelector> {
-        &self.statement
+        match &self.values {
+            ParameterValues::Missing(statement) => statement,
+            ParameterValues::Bound(bound) => &bound.statement,
+        }
     }
 
+    #[inline]
     pub(crate) fn bound(&self) -> Option<&Arc<BoundSelector>> {
-        self.bound.as_ref()
+        match &self.values {
+            ParameterValues::Missing(_) => None,
+            ParameterValues::Bound(bound) => Some(bound),
+        }
     }
 
     /// The selector as written.
     pub fn text(&self) -> &str {
-        &self.statement.text
+        &self.statement().text
     }
 
     /// A copy whose tests count what they read.
     pub(super) fn observed(&self) -> Result<Self, Error> {
-        Ok(Self::with(&self.statement, self.ready()?.observed()))
+        Ok(Self::with(self.statement(), self.ready()?.observed()))
     }
 
     /// The normalized form.
     #[doc(hidden)]
     pub fn query(&self) -> &SelectorQuery {
-        &self.statement.query
+        &self.statement().query
     }
 
     /// The canonical text (LANGUAGE §9).
     pub fn canonical(&self) -> String {
-        self.statement.query.to_string()
+        self.statement().query.to_string()
     }
 
     /// SHA-256 of the canonical text, in lower-case hex digits.
     pub fn fingerprint(&self) -> String {
-        self.statement.query.fingerprint()
+        self.statement().query.fingerprint()
     }
 
     /// Warnings about the selector.
     pub fn warnings(&self) -> &[Warning] {
-        self.statement.warnings.as_deref().unwrap_or(&[])
+        self.statement().warnings.as_deref().unwrap_or(&[])
     }
 
     /// The selector as one statement of SQL (STORE §5).
@@ -120,7 +134,7 @@ impl Prepared {
 
     /// The names of its `$name` parameters, sorted, without the dollar sign.
     pub fn params(&self) -> Vec<&str> {
-        self.statement.params.iter().map(|name| &**name).collect()
+        self.statement().params.iter().map(|name| &**name).collect()
     }
 
     /// The same selector with a value for each of its parameters.
@@ -132,7 +146,7 @@ impl Prepared {
         &self,
         values: impl IntoIterator<Item = (&'n str, Value)>,
     ) -> Result<Self, Error> {
-        let statement = &self.statement;
+        let statement = self.statement();
         let values: SmallVec<[(&str, Value); 2]> = values.into_iter().collect();
         let known = statement.params.iter().map(|name| &**name);
         // Normalization may drop a group; its parameters are still in the text.
@@ -250,12 +264,7 @@ impl Prepared {
     /// Whether the selector compares the snapshots of a range; else it asks for rows.
     #[inline]
     pub(crate) fn compares(&self) -> bool {
-        let query = &self.statement.query;
-        matches!(query.time, QueryTime::Range(..))
-            && matches!(
-                query.controls.mode,
-                RangeAnswer::Pairwise | RangeAnswer::Reduce
-            )
+        self.compares
     }
 
     #[inline]
@@ -287,7 +296,7 @@ impl Prepared {
             return self.rows_of_archive(bound, history, options, trace);
         }
         let lookup = history
-            .resolve(self.statement.query.time)
+            .resolve(bound.statement.query.time)
             .map_err(|error| self.unresolved(error))?;
         match lookup {
             Lookup::One(position) => Ok(Selection::one(bound, history, position, trace)),
@@ -312,7 +321,7 @@ impl Prepared {
         let extent = span.warning().into_iter();
         let extent = extent.chain(errors.into_iter().map(|error| error.message));
         warnings.extend(extent.map(Warning::new));
-        let latest = self.statement.query.controls.mode == RangeAnswer::Latest;
+        let latest = self.statement().query.controls.mode == RangeAnswer::Latest;
         let union = RowSource::Union(Union::new(span, latest));
         Selection::lazy(bound, history, union).with_warnings(warnings)
     }
@@ -330,15 +339,15 @@ impl Prepared {
         if history.is_lazy() {
             self.fetch_diffs(history, span, options)?;
         }
-        let text = &self.statement.text;
+        let text = &self.statement().text;
         let mut diff = run_range(text, bound, history, span, options, trace);
-        diff.selector_warnings = self.statement.warnings.clone();
+        diff.selector_warnings = self.statement().warnings.clone();
         Ok(diff)
     }
 
     #[cold]
     fn other_kind(&self, message: &str, help: &str) -> Error {
-        let CompiledSelector { text, time, .. } = &*self.statement;
+        let CompiledSelector { text, time, .. } = &**self.statement();
         let span = time.clone().unwrap_or(0..text.len());
         let diagnostic = Diagnostic::error(Code::SelectorInvalid, message).at(span, "");
         Error::new(text, diagnostic.with_help(help))
@@ -346,14 +355,14 @@ impl Prepared {
 
     #[inline]
     pub(crate) fn ready(&self) -> Result<&Arc<BoundSelector>, Error> {
-        self.bound.as_ref().ok_or_else(|| self.unbound())
+        self.bound().ok_or_else(|| self.unbound())
     }
 
     #[cold]
     fn unbound(&self) -> Error {
         let missing = || BindError::new(None, "a parameter has no value");
-        let error = self.statement.bind(&[]).err();
-        error.unwrap_or_else(|| self.statement.error(missing()))
+        let error = self.statement().bind(&[]).err();
+        error.unwrap_or_else(|| self.statement().error(missing()))
     }
 
     /// Refuses what was found if the work was cancelled: what writes must not use it.
@@ -363,11 +372,11 @@ impl Prepared {
     }
 
     pub(crate) fn unresolved(&self, error: Unresolved) -> Error {
-        let text = &self.statement.text;
+        let text = &self.statement().text;
         let trimmed = text.trim_ascii();
         let start = text.len() - text.trim_ascii_start().len();
         let all = start..start + trimmed.len();
-        let (span, label) = match (&self.statement.time, self.statement.query.time) {
+        let (span, label) = match (&self.statement().time, self.statement().query.time) {
             (Some(time), _) => (time.clone(), error.why),
             (None, QueryTime::Working) => (all, error.why),
             (None, _) => (all, "no time means `@t0`"),

@@ -3,7 +3,7 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use crate::query::ir::{Edition, InsertionPoint, Lowered, SelectorQuery};
+use crate::query::ir::{Edition, InsertionPoint, Lowered, QueryTime, RangeAnswer, SelectorQuery};
 use crate::query::plan::{BindError, Bound, Plan, Value, bind, compile, sources};
 use crate::support::diag::{Diagnostic, Error, Warning};
 
@@ -52,6 +52,15 @@ impl CompiledSelector {
             time: lowered.time,
             insertion: lowered.insertion,
         }
+    }
+
+    /// Whether it compares the snapshots of a range; else it asks for rows.
+    pub(super) fn compares(&self) -> bool {
+        let pairs = matches!(
+            self.query.controls.mode,
+            RangeAnswer::Pairwise | RangeAnswer::Reduce
+        );
+        pairs && matches!(self.query.time, QueryTime::Range(..))
     }
 
     pub(super) fn bind(&self, values: &[(&str, Value)]) -> Result<Bound, Error> {

@@ -104,8 +104,8 @@ pub struct BoundFilter {
     pub id: Option<Box<str>>,
 }
 
-/// The tests of a step. Most steps have one.
-pub type BoundTests = SmallVec<[BoundTest; 1]>;
+/// The tests of a step. Most steps have one or two: a class and a value.
+pub type BoundTests = SmallVec<[BoundTest; 2]>;
 
 #[derive(Clone, Debug)]
 pub struct AttrCondition {
