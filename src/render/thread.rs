@@ -4,7 +4,7 @@
 use super::block::ThreadBlock;
 use super::json::compact;
 use super::record;
-use crate::index::Snapshot;
+use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
 use crate::tree::{InputError, NodeClass};
 use std::borrow::Cow;
@@ -17,7 +17,8 @@ pub enum Contents {
     #[default]
     All,
     /// All but the reply of the snapshot's cycle: the blocks whose `data_reply` is that cycle.
-    /// A working state is the cycle after the newest snapshot's.
+    /// A working state is the cycle after the newest snapshot's, and its next request has a reply that is followed by other
+    /// blocks, such as the results of its calls.
     Request,
 }
 
@@ -115,6 +116,10 @@ pub(super) fn blocks(
     let cycle = snapshot.cycle();
     let cycle = cycle.saturating_add(i64::from(snapshot.is_working()));
     let reply = (contents == Contents::Request).then(|| cycle.to_string());
+    let followed = match &reply {
+        Some(reply) if snapshot.is_working() => followed(snapshot, reply),
+        _ => Vec::new(),
+    };
     snapshot.nodes().filter_map(move |node| {
         let class = node.class();
         if node.level() <= 1 {
@@ -125,11 +130,32 @@ pub(super) fn blocks(
             };
         }
         let system = region.filter(|_| class == NodeClass::Block)?;
-        if reply.is_some() && node.field("data_reply") == reply.as_deref().map(JsonValue::Number) {
+        let is_reply = reply.as_ref().is_some_and(|reply| is_reply(node, reply));
+        if is_reply && !followed.contains(&node.row()) {
             return None;
         }
         Some(ThreadBlock::from_node(node, system))
     })
+}
+
+fn is_reply(node: NodeRef<'_>, cycle: &str) -> bool {
+    node.field("data_reply") == Some(JsonValue::Number(cycle))
+}
+
+/// The rows of the reply of a cycle after which the same parent has a block, at the same offset, that is not of a reply.
+fn followed(snapshot: &Snapshot, cycle: &str) -> Vec<u32> {
+    let (mut last, mut followed) = (Vec::new(), Vec::new());
+    let blocks = snapshot.nodes_in(snapshot.head_rows());
+    for node in blocks.filter(|node| node.class() == NodeClass::Block) {
+        let place = (node.parent().map(NodeRef::row), node.offset());
+        if is_reply(node, cycle) {
+            last.push((place, node.row()));
+            continue;
+        }
+        let before = last.extract_if(.., |(other, _)| *other == place);
+        followed.extend(before.map(|(_, row)| row));
+    }
+    followed
 }
 
 /// The `meta.request` of a snapshot: a JSON value, or JSON text in a string.

@@ -571,6 +571,31 @@ fn the_request_after_a_commit_has_its_reply() {
     }
 }
 
+/// A reply without a commit is in the next request once its calls have results; a reply that is made again is not.
+#[test]
+fn the_next_request_has_a_reply_that_went_on() {
+    for provider in [Provider::OpenAi, Provider::Anthropic] {
+        let mut context = Context::new();
+        context.append(Message::user("Is it warm?")).unwrap();
+        let first = context.preview(provider).unwrap();
+        let call = Message::assistant("").call("k", "weather", "{}");
+        context.reply(call).unwrap();
+        assert_eq!(context.preview(provider).unwrap(), first);
+        // A note after the core is sent with every request, and follows nothing.
+        let note = r#"{"id": "note", "content": "Be brief.", "offset": 1}"#;
+        context.add("^ah", note).unwrap();
+        assert!(!context.preview(provider).unwrap().contains("weather"));
+        context.append(Message::tool("k", "21")).unwrap();
+        let second = context.preview(provider).unwrap();
+        assert!(second.contains("weather") && second.contains("21"));
+        context.reply(Message::assistant("It is.")).unwrap();
+        assert_eq!(context.preview(provider).unwrap(), second);
+        context.append(Message::user("And cold?")).unwrap();
+        let third = context.preview(provider).unwrap();
+        assert!(third.contains("weather") && third.contains("It is.") && third.contains("cold"));
+    }
+}
+
 #[test]
 fn a_request_comes_back_byte_for_byte_after_the_commit() {
     let mut context = Context::new();
