@@ -46,6 +46,7 @@ pub(crate) use done::DoneAnswer;
 pub(crate) use done::DoneRequest;
 pub(crate) use memory::Memory;
 pub use node::NewNode;
+pub(crate) use node::problem_text;
 pub use pin::Reference;
 pub use policy::{Limit, Measure, Policy, Scope};
 pub(crate) use refusal::Refusal;

@@ -244,7 +244,8 @@ fn begin(reader: &mut Reader<'_>, open: &mut Vec<(NewNode, bool)>) -> Result<(),
     Ok(())
 }
 
-fn problem_text(problem: &Problem) -> Refusal {
+/// What is wrong with a text that was to be JSON, and where.
+pub(crate) fn problem_text(problem: &Problem) -> Refusal {
     let at = problem.offset;
     let mut refusal = input(match &problem.kind {
         ProblemKind::Syntax(expected) => format!("expected {expected}"),

@@ -9,7 +9,7 @@ use crate::index::Snapshot;
 #[cfg(feature = "view")]
 use crate::runtime::DoneRequest;
 use crate::runtime::{DoneAnswer, Memory, PreparedCommit};
-use crate::support::diag::Error;
+use crate::support::diag::{Code, Error};
 
 /// Where the commits of a context are kept before readers see them.
 pub(crate) trait CommitKeeper: Any + Debug + Send + Sync {
@@ -39,11 +39,17 @@ pub(crate) struct Beside {
 }
 
 impl Context {
-    /// Keeps the working state in the store, so that another process can go on with it. A context that is
-    /// in no store has nothing to do. Linear in what the cycle has changed. Errors: those of the store.
+    /// Keeps the working state in the store, so that another process can go on with it. Linear in what the cycle has
+    /// changed.
+    ///
+    /// # Errors
+    /// Those of the store; `E_STORE` where the context is in none.
     pub fn save(&mut self) -> Result<(), Error> {
         if self.keeper.is_none() {
-            return Ok(());
+            let message = "the session of this context is in no store, so nothing keeps it";
+            let help =
+                "`SessionFile::save` writes one to its file; `Store::write` opens one in a store";
+            return Err(Error::whole(Code::Store, "", message).with_help(help));
         }
         let history = self.history();
         let newer = history.working().map(|working| &**working);

@@ -58,6 +58,24 @@ impl Message {
         Self::new("tool").part(part.set_text("data_call_id", call_id))
     }
 
+    /// Marks the last part as the result of a call that failed: `data_is_error` is true. `steps`, `assert` and the
+    /// forms of providers that have a place for it tell such results apart.
+    ///
+    /// ```
+    /// use pactql::{Context, Message};
+    /// let mut context = Context::new();
+    /// context.append(Message::tool("c1", "no such city").failed())?;
+    /// assert_eq!(context.select("^ah .cb[data_is_error=true]")?.count(), 1);
+    /// # Ok::<(), pactql::Error>(())
+    /// ```
+    #[must_use]
+    pub fn failed(mut self) -> Self {
+        if let Some(part) = self.parts.pop() {
+            self.parts.push(part.set("data_is_error", true));
+        }
+        self
+    }
+
     /// Adds a text; none if it is empty.
     #[must_use]
     pub fn text(self, text: &str) -> Self {
@@ -106,7 +124,8 @@ impl Context {
     }
 
     /// Adds the model's reply, as [`Context::append`] does, and ends the attempt that is running. Its
-    /// blocks are marked with `data_reply`, so that a request of this cycle is rendered without them.
+    /// blocks are marked with `data_reply`, so that a request of this cycle is rendered without them, until something
+    /// is appended after them.
     /// Errors as [`Context::append`].
     pub fn reply(&mut self, message: Message) -> Result<Vec<String>, Error> {
         let ids = self.put(message, true)?;

@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::json::{Reader, get, members, string};
-use crate::runtime::NewNode;
+use crate::runtime::{NewNode, problem_text};
 use crate::support::diag::{Code, Error};
 
 /// The priority of the system prompt and of tools: a policy takes everything of a lower one first.
@@ -38,7 +38,7 @@ impl Context {
     ) -> Result<Vec<String>, Error> {
         let mut wanted: Vec<NewNode> = Vec::new();
         for text in definitions {
-            json_object(text)?;
+            json_object(text, "the definition of a tool")?;
             let name = tool_name(text).ok_or_else(|| {
                 wrong(
                     text,
@@ -71,7 +71,7 @@ impl Context {
     /// # Errors
     /// `E_INPUT`: text that is not a JSON object.
     pub fn set_request(&mut self, parameters: &str) -> Result<(), Error> {
-        json_object(parameters)?;
+        json_object(parameters, "the parameters of a request")?;
         self.workspace.request = Some(parameters.trim().into());
         self.changed();
         Ok(())
@@ -83,19 +83,19 @@ impl Context {
     }
 }
 
-fn json_object(text: &str) -> Result<(), Error> {
+/// Refuses a text that is no JSON object; `what` is what it was to be.
+fn json_object(text: &str, what: &str) -> Result<(), Error> {
     let mut reader = Reader::new(text);
-    let value = reader
-        .skip_value()
-        .and_then(|value| reader.end().map(|()| value));
-    match value {
-        Ok(value) if value.starts_with('{') && reader.problems().is_empty() => Ok(()),
-        _ => Err(wrong(
-            text,
-            "the text is not a JSON object",
-            "such as {\"name\": 1}",
-        )),
+    let value = reader.skip_value();
+    let value = value.and_then(|value| reader.end().map(|()| value));
+    if let Some(problem) = reader.problems().first() {
+        return Err(problem_text(problem).about(text));
     }
+    if value.is_ok_and(|value| value.starts_with('{')) {
+        return Ok(());
+    }
+    let message = format!("{what} must be a JSON object");
+    Err(wrong(text, message, "such as {\"name\": 1}"))
 }
 
 fn tool_name(definition: &str) -> Option<String> {

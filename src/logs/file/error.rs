@@ -20,7 +20,7 @@ pub enum FileError {
     #[error("{}: the file exists", .0.display())]
     Exists(PathBuf),
     /// Another process, or another [`SessionFile`](super::SessionFile), is writing it.
-    #[error("{}: another process is writing this session", .0.display())]
+    #[error("{}: another process, or another part of this one, is writing this session", .0.display())]
     Busy(PathBuf),
     /// It can be read, but not written in place; the text says why.
     #[error("{}: {}", .0.display(), .1)]

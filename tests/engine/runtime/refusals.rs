@@ -783,3 +783,51 @@ fn unknown_members_are_answered_with_what_was_meant() {
         assert_eq!(help(error), expected, "{before}");
     }
 }
+
+/// What is no request or no tool is refused at its place, and nothing has changed.
+#[test]
+fn parameters_and_tools_that_are_no_objects_are_refused() {
+    let mut context = Context::new();
+    let cases = [
+        ("{model}", "expected a string", Some(1)),
+        (
+            "[1]",
+            "the parameters of a request must be a JSON object",
+            None,
+        ),
+        (r#"{"a":1,"a":2}"#, "the key `a` is given twice", Some(7)),
+    ];
+    for (text, message, at) in cases {
+        let error = context.set_request(text).unwrap_err();
+        assert_eq!(error.code(), pactql::Code::Input, "{text}");
+        assert!(
+            error.message().contains(message),
+            "{text}: {}",
+            error.message()
+        );
+        if let Some(at) = at {
+            assert_eq!(error.first().start(), at, "{text}");
+        }
+    }
+    let error = context.set_tools(["nope"]).unwrap_err();
+    assert!(
+        error.message().starts_with("expected"),
+        "{}",
+        error.message()
+    );
+    let error = context.set_tools(["7"]).unwrap_err();
+    assert_eq!(
+        error.message(),
+        "the definition of a tool must be a JSON object"
+    );
+    assert!(!context.is_changed());
+}
+
+/// A context that nothing keeps says so instead of saving nothing.
+#[cfg(feature = "store")]
+#[test]
+fn saving_without_a_store_is_refused() {
+    let error = Context::new().save().unwrap_err();
+    assert_eq!(error.code(), pactql::Code::Store);
+    assert!(error.to_string().contains("SessionFile::save"));
+}
