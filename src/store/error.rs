@@ -26,6 +26,9 @@ pub enum StoreError {
     NoSession(String),
     #[error("the store has a session `{0}` already")]
     Exists(String),
+    /// A log has what was erased from this session.
+    #[error("a text was erased from `{0}`, and the log still has it")]
+    Erased(String),
     #[error("the store is damaged: {0}")]
     Damaged(String),
     #[error("the copy is damaged: {0}")]
@@ -80,6 +83,11 @@ impl StoreError {
                 (Code::SessionNotFound, help)
             }
             Self::Exists(_) => (Code::SessionExists, "choose another name"),
+            Self::Erased(_) => {
+                let help = "to go on with the log, first `pactql store delete STORE#NAME`, \
+                    then import it with `--redact PATTERN`, which takes the text out";
+                (Code::SessionExists, help)
+            }
             Self::OtherLayout { .. } => (Code::StoreVersion, "use the program that wrote it"),
             Self::Damaged(_) => {
                 let help = "`pactql verify` names what is damaged; go on with a backup";

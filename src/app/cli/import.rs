@@ -5,7 +5,7 @@ use super::command::{Invocation, RunCommand, print, say, stream};
 use super::follow::{FollowedFiles, in_turns};
 pub(super) use super::import_read::ImportArgs;
 use super::import_read::{
-    ImportTarget, ImportedCounts, Importing, Named, Read, ReadSession, Written, several,
+    ImportTarget, ImportedCounts, Importing, Named, Read, ReadSession, RefusedLog, Written, several,
 };
 use super::input;
 use super::progress::Progress;
@@ -89,6 +89,9 @@ impl Importing<'_> {
                 let skipped = skipped.map(|(file, why)| json!({"file": file, "message": why}));
                 json["invalid"] = skipped.collect();
             }
+            if !written.refused.is_empty() {
+                json["refused"] = json!(written.refused);
+            }
             let line = format!("{json}\n");
             if !matches!(self.target, ImportTarget::Stdout) {
                 return print(&line);
@@ -115,6 +118,18 @@ impl Importing<'_> {
         }
         if let more @ 1.. = read.skipped.len().saturating_sub(SHOWN) {
             text += &format!("skipped {more} more\n");
+        }
+        for RefusedLog {
+            file,
+            message,
+            help,
+        } in written.refused.iter().take(SHOWN)
+        {
+            let (file, message, help) = (printable(file), printable(message), printable(help));
+            let _ = writeln!(text, "left out {file}: {message}; {help}");
+        }
+        if let more @ 1.. = written.refused.len().saturating_sub(SHOWN) {
+            let _ = writeln!(text, "left out {}", counted(more as u64, "more log"));
         }
         if text.is_empty() {
             text += "note: there is nothing to import\n";
@@ -338,8 +353,15 @@ pub(super) fn write_store(
         .partition(|named| named.is_log() && logs.contains(&named.file));
     import_all(address.store, store, &mut written, new)?;
     for sessions in again.chunk_by_mut(|a, b| a.file == b.file) {
-        let done = import_log(address, store, &mut written, sessions, chosen.is_some())?;
-        add(&mut written.counts.again, done);
+        let before = (written.counts.logs, written.counts.report.clone());
+        match import_log(address, store, &mut written, sessions, chosen.is_some()) {
+            Ok(done) => add(&mut written.counts.again, done),
+            // One log stops no other.
+            Err(failure) => {
+                (written.counts.logs, written.counts.report) = before;
+                written.refuse(sessions, failure)?;
+            }
+        }
     }
     if let Some(name) = chosen {
         store.keep_name(&name)?;
@@ -371,8 +393,11 @@ fn import_log(
             return error.into();
         }
         let text = error.to_string();
-        let name = read.iter().find(|(name, _)| text.contains(name));
-        exists(address, name.map_or("", |(name, _)| name), 1, 0)
+        let is_it = |name: &String| text.contains(&format!("has a session `{name}` already"));
+        match read.iter().find(|(name, _)| is_it(name)) {
+            Some((name, _)) => exists(address, name, 1, 0),
+            None => error.into(),
+        }
     })
 }
 

@@ -27,6 +27,7 @@ use crate::tree::source::files_below;
 use crate::tree::{InputError, Limits};
 use clap::Args;
 use rayon::prelude::*;
+use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek};
@@ -457,6 +458,17 @@ pub(super) struct ImportedCounts {
     pub(super) existing: usize,
     /// What became of the sessions of logs that were there.
     pub(super) again: LogImport,
+    /// The logs that the store does not take.
+    pub(super) refused: Vec<RefusedLog>,
+}
+
+/// A log that is left out for what the store has: a session of its name, or one from which a text was erased.
+#[derive(Serialize)]
+pub(super) struct RefusedLog {
+    pub(super) file: String,
+    pub(super) message: String,
+    /// What to do to import it.
+    pub(super) help: String,
 }
 
 impl Written<'_> {
@@ -466,6 +478,26 @@ impl Written<'_> {
         match &named.made {
             Some(ReadSession::Stored(_, name)) => Some(format!("{path}#{name}")),
             _ => self.importing.source(path),
+        }
+    }
+
+    /// Leaves out the log of these sessions.
+    ///
+    /// # Errors
+    /// It fails for what one log alone does not have, there is no other log, or `--strict` is given.
+    pub(super) fn refuse(&mut self, sessions: &[Named], failure: Failure) -> Result<()> {
+        let is_last = self.counts.refused.len() + 1 == self.files.len();
+        let file = sessions.first().map(|named| named.file);
+        match file.and_then(|file| self.files.get(file)) {
+            Some(file) if failure.is_taken() && !is_last && !self.importing.args.strict => {
+                self.counts.refused.push(RefusedLog {
+                    file: file.path.clone(),
+                    message: failure.message(),
+                    help: failure.help().unwrap_or_default().to_owned(),
+                });
+                Ok(())
+            }
+            _ => Err(failure),
         }
     }
 

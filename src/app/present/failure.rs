@@ -213,6 +213,12 @@ impl Failure {
         matches!(self, Self::Selector(error, _) if error.code() == Code::SnapshotNotFound)
     }
 
+    /// Whether a store has a session that is in the way.
+    #[cfg(feature = "cli")]
+    pub(crate) fn is_taken(&self) -> bool {
+        matches!(self, Self::Selector(error, _) if error.code() == Code::SessionExists)
+    }
+
     /// Whether another process writes the session.
     pub(crate) fn is_busy(&self) -> bool {
         match self {
@@ -232,6 +238,16 @@ impl Failure {
             }
             Self::Plain { message, .. } => message.clone(),
             other => other.to_string(),
+        }
+    }
+
+    /// The advice of a failure that can have some.
+    #[cfg(feature = "cli")]
+    pub(crate) fn help(&self) -> Option<&str> {
+        match self {
+            Self::Selector(error, _) => error.first().help.as_deref(),
+            Self::Plain { help, .. } | Self::Input(_, help) => help.as_deref(),
+            Self::ClosedPipe => None,
         }
     }
 

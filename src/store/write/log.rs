@@ -58,8 +58,8 @@ struct LogCandidate {
     entry: SessionEntry,
     /// Whether a person chose its name.
     is_named: bool,
-    /// Whether a text was taken out of it, and its titles with that.
-    is_erased: bool,
+    /// The nodes whose texts were taken out of it, and its titles with them. `None` if no text was.
+    erased: Option<Vec<String>>,
     session: Arc<Session>,
 }
 
@@ -97,8 +97,8 @@ impl Store {
     /// sessions of the store if a name is not there.
     ///
     /// # Errors
-    /// `E_SESSION_EXISTS`: a name belongs to a session that is not the beginning of the one in the log.
-    /// `E_SESSION_BUSY`; those of the database. The store is as it was then.
+    /// `E_SESSION_EXISTS`: a name belongs to a session that is not the beginning of the one in the log, or the log would
+    /// bring back what was erased from one. `E_SESSION_BUSY`; those of the database. The store is as it was then.
     pub fn import_log(
         &self,
         sessions: &[(String, Session)],
@@ -135,6 +135,7 @@ impl Store {
     ) -> Result<LogImport, Error> {
         let candidates = self.candidates_of(sessions, source)?;
         let steps = self.steps(sessions, &candidates, source)?;
+        check_erased(sessions, &candidates, &steps, source)?;
         let mut done = LogImport::default();
         let mut sessions = sessions.to_vec();
         for ((name, _), step) in sessions.iter_mut().zip(&steps) {
@@ -205,18 +206,18 @@ impl Store {
             }
             let known = entries.into_iter().map(|entry| {
                 let is_named = mark::has_chosen_name(database, entry.session)?;
-                let is_erased = mark::is_erased(database, entry.session)?;
-                Ok((entry, is_named, is_erased))
+                let erased = mark::erased(database, entry.session)?;
+                Ok((entry, is_named, erased))
             });
             known.collect::<Result<Vec<_>, StoreError>>()
         })?;
         let mut candidates = Vec::new();
-        for (entry, is_named, is_erased) in entries {
+        for (entry, is_named, erased) in entries {
             candidates.push(LogCandidate {
                 session: self.session(&entry.name)?,
                 entry,
                 is_named,
-                is_erased,
+                erased,
             });
         }
         Ok(candidates)
@@ -439,7 +440,8 @@ impl LogCandidate {
     /// Whether a snapshot and one of the log have equal units and members. Unless `exact`, the place where a branch left
     /// another one makes no difference; the titles that an erasure took make none.
     fn is_same(&self, own: &Snapshot, new: &Snapshot, exact: bool) -> bool {
-        let members = |snapshot| document_members(Snapshot::meta(snapshot), exact, self.is_erased);
+        let untitled = self.erased.is_some();
+        let members = |snapshot| document_members(Snapshot::meta(snapshot), exact, untitled);
         members(own) == members(new)
             && SnapshotChange::between(None, own).came()
                 == SnapshotChange::between(None, new).came()
@@ -514,6 +516,39 @@ fn renames(sessions: &[(String, &Session)], steps: &[LogStep<'_>]) -> Vec<(Strin
         (from != name).then(|| (from.clone(), name.clone()))
     });
     moved.collect()
+}
+
+/// Refuses to write a node that was erased: in the session that goes on, and in a new one, which may begin as one does from
+/// which it was erased. Linear in the snapshots that would be written; nothing where no text was erased.
+fn check_erased(
+    sessions: &[(String, &Session)],
+    candidates: &[LogCandidate],
+    steps: &[LogStep<'_>],
+    source: Option<&str>,
+) -> Result<(), StoreError> {
+    let is_of_log = |other: &&LogCandidate| {
+        source.is_some() && other.entry.source.as_deref() == source && other.erased.is_some()
+    };
+    for ((_, session), step) in sessions.iter().zip(steps) {
+        let from: Vec<&LogCandidate> = match step.candidate {
+            _ if step.is_kept => continue,
+            Some(own) => vec![own],
+            None => candidates.iter().filter(is_of_log).collect(),
+        };
+        for from in from {
+            let erased = from.erased.as_deref().unwrap_or_default();
+            if erased.is_empty() {
+                continue;
+            }
+            session.history().walk(step.kept, |_, snapshot| {
+                if erased.iter().any(|id| snapshot.find(id).is_some()) {
+                    return Err(StoreError::Erased(from.entry.name.clone()));
+                }
+                Ok(())
+            })?;
+        }
+    }
+    Ok(())
 }
 
 fn check_names(
@@ -592,7 +627,7 @@ fn write(
     };
     rows.add_all(database, &session.history(), step.kept)?;
     Beside::default().put(database, rows.session)?;
-    if step.candidate.is_some_and(|there| there.is_erased) {
+    if step.candidate.is_some_and(|there| there.erased.is_some()) {
         whole::erase_new_titles(database, rows.session)?;
     }
     Ok(())

@@ -5,9 +5,9 @@
 //! marks. What a mark says is JSON of the caller; this file does not read it. The member `named` says that a person chose
 //! the session's name.
 
-use crate::json::{canonical, get, members};
+use crate::json::{canonical, elements, get, members, string};
 use crate::store::Store;
-use crate::store::database::sql::{Database, first, ints, one_int};
+use crate::store::database::sql::{Database, first, ints, one_int, texts};
 use crate::store::error::Result;
 use crate::store::layout::sums::update_session_sum;
 use crate::store::read::catalog;
@@ -15,7 +15,6 @@ use crate::support::diag::Error;
 use crate::tree::hash::hex;
 #[cfg(feature = "cli")]
 use {
-    crate::json::string,
     crate::store::database::sql::{collect, int, text},
     std::collections::HashSet,
 };
@@ -86,6 +85,20 @@ pub(crate) fn has_chosen_name(database: &mut dyn Database, session: i64) -> Resu
 pub(crate) fn is_erased(database: &mut dyn Database, session: i64) -> Result<bool> {
     let erased = "select 1 from snapshot where session_id = ?1 and note is not null limit 1";
     Ok(one_int(database, erased, &[session.into()])?.is_some())
+}
+
+/// The ids of the nodes whose texts were taken out of a session, by the notes of its snapshots; `None` if it has no note.
+pub(crate) fn erased(database: &mut dyn Database, session: i64) -> Result<Option<Vec<String>>> {
+    let notes = "select note from snapshot where session_id = ?1 and note is not null";
+    let notes = texts(database, notes, &[session.into()])?;
+    let ids = notes.iter().flat_map(|note| elements(note));
+    let ids = ids.flat_map(|one| {
+        get(&members(one), "erased")
+            .map(elements)
+            .unwrap_or_default()
+    });
+    let ids = ids.filter_map(string).map(Into::into).collect();
+    Ok((!notes.is_empty()).then_some(ids))
 }
 
 /// Keeps the marks of all sessions of a log, unless a text was taken out of one: a hash of the log would help to guess it.

@@ -1319,6 +1319,17 @@ fn an_erased_node_does_not_come_back() {
     // The log has gone on in its last snapshot; what it says of the node is not taken over.
     let error = bring(&windows(&[&first, &third])).expect_err("a node that was erased");
     assert_eq!(error.code(), Code::SessionExists);
+    let told = "a text was erased from `log`, and the log still has it";
+    assert_eq!(error.message(), told);
+    // Nor where it has gone from the newest snapshot, and comes again later.
+    store.delete("log").expect("deleted");
+    let last = [block("d", "last")];
+    bring(&windows(&[&first, &second, &last])).expect("imported");
+    store.erase("log", ["b"]).expect("erased");
+    let error = bring(&windows(&[&first, &second, &last, &second])).expect_err("it comes again");
+    assert_eq!(error.message(), told);
+    let done = bring(&windows(&[&first, &second, &last, &first])).expect("it goes on");
+    assert_eq!((done.grown, done.snapshots), (1, 1));
     let all = said(&store, &path).concat();
     assert!(!all.contains("hunter2"));
 }

@@ -345,10 +345,66 @@ fn an_erased_text_leaves_no_mark() {
     note(&store);
     in_store(&["store", "erase"], &store, "log~2", &["cb:4-1"]);
     assert_eq!(marks(&store), [None, None]);
-    fails(
+    let error = fails(
         &["import", &path, "-o", &store],
         1,
-        "has a session `log` already",
+        "a text was erased from `log~2`, and the log still has it",
+    );
+    assert!(error.contains("`--redact PATTERN`"), "{error}");
+}
+
+/// The first two lines of a log, whose reply has this text.
+fn short(text: &str) -> String {
+    line("1", None, &user("go"), &json!({}))
+        + &line("2", Some("1"), &reply("m1", &said(text)), &json!({}))
+}
+
+/// The log goes on; what was erased is in its first snapshot and in all others.
+#[test]
+fn a_log_whose_text_was_erased_stops_no_other() {
+    let scratch = Scratch::new("marks-left-out");
+    let (folder, store) = (scratch.path("logs"), scratch.path("a.db"));
+    fs::create_dir(&folder).expect("a folder");
+    let put = |name: &str, text: &str| fs::write(format!("{folder}/{name}"), text).expect("a file");
+    put("a.jsonl", &short("hunter2"));
+    import(&[&folder, "-o", &store]);
+    in_store(&["store", "erase"], &store, "a", &["cb:2-1"]);
+    put("b.jsonl", &short("B"));
+    let more = line("3", Some("2"), &user("on"), &json!({}))
+        + &line("4", Some("3"), &reply("m2", &said("more")), &json!({}));
+    // Unchanged, grown, and with a branch that begins as the session did.
+    let branch = line("5", Some("2"), &user("back"), &json!({}))
+        + &line("6", Some("5"), &reply("m3", &said("C")), &json!({}));
+    for log in ["", &more, &(more.clone() + &branch)] {
+        put("a.jsonl", &(short("hunter2") + log));
+        let ran = pactql(&["import", &folder, "-o", &store]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let said = format!(
+            "left out {folder}/a.jsonl: a text was erased from `a`, and the log still has it; to go on"
+        );
+        assert!(ran.err.contains(&said), "{}", ran.err);
+        assert!(!ran.err.contains("imported 2 sessions"), "{}", ran.err);
+        assert_eq!(names(&store), ["a", "b"]);
+        let all = answer(&["export", &format!("{store}#a")]);
+        assert!(all.contains("[erased]") && !all.contains("hunter2"));
+    }
+    assert!(
+        !fs::read(&store)
+            .expect("a store")
+            .windows(7)
+            .any(|part| part == b"hunter2")
+    );
+    let ran = pactql(&["import", &folder, "-o", &store, "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(report["refused"][0]["file"], format!("{folder}/a.jsonl"));
+    assert_eq!(report["store"]["same"], 1);
+    // As it is alone, and where everything is to be imported or nothing.
+    let log = format!("{folder}/a.jsonl");
+    fails(&["import", &log, "-o", &store], 1, "E_SESSION_EXISTS");
+    fails(
+        &["import", &folder, "-o", &store, "--strict"],
+        1,
+        "E_SESSION_EXISTS",
     );
 }
 
