@@ -395,6 +395,13 @@ fn import_log(
         let text = error.to_string();
         let is_it = |name: &String| text.contains(&format!("has a session `{name}` already"));
         match read.iter().find(|(name, _)| is_it(name)) {
+            Some((name, _)) if written.has_several() => {
+                let there = quoted(&format!("{}#{name}", address.store));
+                let help = format!(
+                    "`pactql store rename {there} NAME` frees the name; then import it again"
+                );
+                exists(address, name, 1, 0).advised(help)
+            }
             Some((name, _)) => exists(address, name, 1, 0),
             None => error.into(),
         }

@@ -481,6 +481,11 @@ impl Written<'_> {
         }
     }
 
+    /// Whether more than one file was read.
+    pub(super) fn has_several(&self) -> bool {
+        self.files.len() > 1
+    }
+
     /// Leaves out the log of these sessions.
     ///
     /// # Errors

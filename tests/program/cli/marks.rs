@@ -408,6 +408,35 @@ fn a_log_whose_text_was_erased_stops_no_other() {
     );
 }
 
+/// A chosen name may be that of another log.
+#[test]
+fn a_log_whose_name_is_taken_stops_no_other() {
+    let scratch = Scratch::new("marks-taken");
+    let (folder, store) = (scratch.path("logs"), scratch.path("a.db"));
+    fs::create_dir(&folder).expect("a folder");
+    let put = |name: &str| {
+        let path = format!("{folder}/{name}.jsonl");
+        fs::write(&path, short(name)).expect("a file");
+        path
+    };
+    let first = put("a");
+    import(&[&first, "-o", &store, "--name", "b"]);
+    put("b");
+    put("c");
+    let ran = pactql(&["import", &folder, "-o", &store]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let rename =
+        format!("`pactql store rename {store}#b NAME` frees the name; then import it again");
+    let said = format!(
+        "left out {folder}/b.jsonl: the store {store} has a session `b` already; {rename}\n"
+    );
+    assert!(ran.err.contains(&said), "{}", ran.err);
+    assert_eq!(names(&store), ["b", "c"]);
+    in_store(&["store", "rename"], &store, "b", &["other"]);
+    import(&[&folder, "-o", &store]);
+    assert_eq!(names(&store), ["b", "c", "other"]);
+}
+
 #[test]
 fn a_log_gets_the_name_that_is_given() {
     let scratch = Scratch::new("marks-name");
