@@ -1,6 +1,6 @@
 //! Chat logs: the messages of other programs as sessions.
 
-use crate::errors::{OrRaise, of_system, plain};
+use crate::errors::{OrRaise, Raise, of_system, plain};
 use crate::forks;
 use crate::json;
 use crate::session::{Session, engine_or};
@@ -100,8 +100,13 @@ pub(crate) fn logs_by_time(py: Python<'_>) -> PyResult<Vec<String>> {
     py.detach(opened::logs_by_time).or_raise(py)
 }
 
-/// Sessions, each with whether it is a branch or a subagent of another one, and notes on what was left out.
-type Opened = (Vec<(Py<Session>, bool)>, Vec<String>);
+/// Sessions, each with whether it is a branch or a subagent of another one; notes on what was left out; and the names
+/// of damaged sessions, each with its exception.
+type Opened = (
+    Vec<(Py<Session>, bool)>,
+    Vec<String>,
+    Vec<(String, Py<PyAny>)>,
+);
 
 /// The sessions of a file or a folder that is no store.
 #[pyfunction(name = "_open_path")]
@@ -110,11 +115,20 @@ pub(crate) fn open_path(py: Python<'_>, path: PathBuf) -> PyResult<Opened> {
     let found = forks::shared(py, || opened::open_path(&path));
     let (sessions, notes) = found.or_raise(py)?;
     let engine = engine_or(None);
-    let sessions = sessions.into_iter().map(|opened| {
-        let session = Session::new(opened.session, Arc::clone(&engine), opened.name.as_deref());
-        Ok((Py::new(py, session)?, opened.belongs))
-    });
-    Ok((sessions.collect::<PyResult<_>>()?, notes))
+    let (mut found, mut damaged) = (Vec::new(), Vec::new());
+    for opened in sessions {
+        match opened.session {
+            Ok(session) => {
+                let session = Session::new(session, Arc::clone(&engine), opened.name.as_deref());
+                found.push((Py::new(py, session)?, opened.belongs));
+            }
+            Err(why) => {
+                let error = why.raise(py).into_value(py).into_any();
+                damaged.push((opened.name.unwrap_or_default(), error));
+            }
+        }
+    }
+    Ok((found, notes, damaged))
 }
 
 /// The name of the format of a file that is a log.

@@ -231,6 +231,25 @@ def test_open(tmp_path: Path, fixtures: Path, monkeypatch: pytest.MonkeyPatch) -
     (folder / "bad.jsonl.gz").write_bytes(gzip.compress(log.read_bytes())[:99])
     with pytest.warns(UserWarning, match="left out 1 file without a session or a log that is read: .*bad.jsonl.gz"):
         assert steps(folder, name="three") == (6, "three")
+    # Files of one name, and a store with a session that is damaged.
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "one.jsonl").write_bytes(snapshots.read_bytes())
+    (other / "one.json").write_bytes(snapshots.read_bytes().splitlines()[0])
+    with pactql.Store.open(other / "s.db") as opened:
+        opened.import_log(log, name="a")
+        opened.import_log(snapshots, name="b")
+    with sqlite3.connect(other / "s.db") as database:
+        database.execute("delete from snapshot where session_id = (select session_id from session where name = 'b')")
+    database.close()
+    with pytest.warns(UserWarning, match="left out s.db#b: the store is damaged"):
+        assert steps(other, name="one") == (1, "one")
+    with pytest.warns(UserWarning, match="left out s.db#b: the store is damaged"):
+        assert steps(other, name="one-2") == (6, "one-2")
+    with pytest.warns(UserWarning, match="left out s.db#b: the store is damaged"):
+        assert steps(other, name="s.db#a") == (5, "s.db#a")
+    with pytest.raises(pactql.StoreError, match="its snapshots are missing"):
+        pactql.open(other, name="s.db#b")
     # A subagent is opened by its name.
     release = fixtures / "release.claude-code.jsonl"
     with pytest.warns(UserWarning, match="left out 1 branch or subagent of .*; `name=` opens one: 'release.claude-code', 'rel"):

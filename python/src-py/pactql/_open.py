@@ -31,7 +31,8 @@ def open(source: Any = None, /, *, name: str | None = None) -> Session | Any:
     `store.db` is a `Store`, read only, and `store.db#name` one session of it. A list of dictionaries is the messages of one
     conversation, and an iterator of texts the lines of a log. Where there are several sessions, `name` says which: they
     have the names that `pactql import` gives them. A log has one session beside its branches and subagents, which are
-    opened by their names. What is left out is a warning. Without anything it is the log that an agent wrote last on this
+    opened by their names. What is left out is a warning, and a damaged session of a store in a folder raises where it is
+    named. Without anything it is the log that an agent wrote last on this
     machine.
 
     >>> pactql.open("fixtures/support-agent.jsonl")
@@ -62,9 +63,12 @@ def open(source: Any = None, /, *, name: str | None = None) -> Session | Any:
             # Agents keep logs in such a file, too.
             refused = error
     try:
-        sessions, notes = _open_path(path)
+        sessions, notes, damaged = _open_path(path)
     except InputError as error:
         raise refused or error from None
+    for known, error in damaged:
+        if known == name:
+            raise error
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return _one(sessions, name, path)
@@ -74,7 +78,7 @@ def _newest(name: str | None) -> Session:
     """The log that was written last, of those that have one session."""
     for path in _logs_by_time():
         try:
-            sessions, _ = _open_path(path)
+            sessions, _, _ = _open_path(path)
         except (InputError, OSError):
             continue
         if name is None:

@@ -6,7 +6,7 @@ use super::followed::begins_as_session;
 use super::sessions::{self, FileContents};
 use super::stores::{self, Access, StoreAddress};
 use crate::history::Session;
-use crate::logs::{KnownNames, is_opencode, names};
+use crate::logs::{KnownNames, is_opencode, names, unique};
 use crate::support::text::counted;
 use crate::tree::source::read_all;
 use crate::tree::{InputError, Limits, SourceError};
@@ -19,9 +19,10 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct OpenedSession {
     /// Its name: after its file, and after others of its log. A file of snapshots that is opened itself gives none.
+    /// All of a folder differ.
     pub name: Option<String>,
-    /// The session.
-    pub session: Arc<Session>,
+    /// The session, or why it cannot be read: its store is damaged there.
+    pub session: Result<Arc<Session>, NotOpened>,
     /// Whether it is a branch or a subagent of another one of its log.
     pub belongs: bool,
 }
@@ -84,19 +85,27 @@ fn open(path: &Path) -> Result<(Vec<OpenedSession>, Vec<String>)> {
     let files = files.unwrap_or_else(|| vec![LogSource::new(&word)]);
     let read: Vec<Result<Read>> = files.par_iter().map(|file| read(file, limits)).collect();
     let (mut opened, mut notes) = (Vec::new(), Vec::new());
-    let (mut taken, mut left_out) = (HashSet::new(), Vec::new());
+    let (mut taken, mut left_out, mut damaged) = (HashSet::new(), Vec::new(), Vec::new());
     for (file, read) in files.iter().zip(read) {
         match read? {
             Read::Store(found) => {
-                opened.extend(found.into_iter().map(|(name, session)| OpenedSession {
-                    name: Some(format!("{}.db#{name}", file.stem)),
-                    session,
-                    belongs: false,
-                }))
+                for (name, session) in found {
+                    let name = unique(&format!("{}.db#{name}", file.stem), &mut taken);
+                    match session {
+                        Ok(session) => opened.push(OpenedSession {
+                            name: Some(name),
+                            session: Ok(session),
+                            belongs: false,
+                        }),
+                        Err(failure) => damaged.push((name, failure)),
+                    }
+                }
             }
             Read::Contents(FileContents::Session(session)) => opened.push(OpenedSession {
-                name: is_folder.then(|| file.stem.clone()),
-                session: Arc::new(session),
+                name: names(&file.stem, &[KnownNames::default()], &mut taken)
+                    .pop()
+                    .filter(|_| is_folder),
+                session: Ok(Arc::new(session)),
                 belongs: false,
             }),
             Read::Contents(FileContents::Log(logs, note)) => {
@@ -104,7 +113,7 @@ fn open(path: &Path) -> Result<(Vec<OpenedSession>, Vec<String>)> {
                 for (name, log) in names(&file.stem, &known, &mut taken).into_iter().zip(&logs) {
                     opened.push(OpenedSession {
                         name: Some(name),
-                        session: sessions::session_of(log)?,
+                        session: Ok(sessions::session_of(log)?),
                         belongs: sessions::belongs(log),
                     });
                 }
@@ -113,6 +122,17 @@ fn open(path: &Path) -> Result<(Vec<OpenedSession>, Vec<String>)> {
             }
             Read::Contents(FileContents::Neither(failure)) => left_out.push((file, failure)),
         }
+    }
+    if opened.is_empty() && !damaged.is_empty() {
+        return Err(damaged.swap_remove(0).1);
+    }
+    for (name, failure) in damaged {
+        notes.push(format!("left out {name}: {}", failure.message()));
+        opened.push(OpenedSession {
+            name: Some(name),
+            session: Err(failure.into()),
+            belongs: false,
+        });
     }
     if let Some((file, _)) = left_out.first() {
         let (path, count) = (file.path.clone(), left_out.len() as u64);
@@ -135,8 +155,8 @@ fn open(path: &Path) -> Result<(Vec<OpenedSession>, Vec<String>)> {
 /// What a file has.
 enum Read {
     Contents(FileContents),
-    /// The sessions of a store in a folder, with their names.
-    Store(Vec<(String, Arc<Session>)>),
+    /// The sessions of a store in a folder, with their names. One that is damaged stops no other.
+    Store(Vec<(String, Result<Arc<Session>>)>),
 }
 
 fn read(file: &LogSource, limits: Limits) -> Result<Read> {
@@ -145,9 +165,15 @@ fn read(file: &LogSource, limits: Limits) -> Result<Read> {
         && StoreAddress::parse(&file.path).is_some()
         && let Ok(store) = stores::open(&file.path, Access::Read)
     {
-        let listed = store.sessions("")?.into_iter();
-        let sessions = listed.map(|info| Ok((info.name.clone(), store.session(&info.name)?)));
-        return Ok(Read::Store(sessions.collect::<Result<_>>()?));
+        let found = match store.names("") {
+            Ok(found) => found.into_iter(),
+            Err(error) => return Ok(Read::Contents(FileContents::Neither(error.into()))),
+        };
+        let sessions = found.map(|name| {
+            let session = store.session(&name).map_err(Failure::from);
+            (name, session)
+        });
+        return Ok(Read::Store(sessions.collect()));
     }
     if let Err(failure) = file.check() {
         return Ok(Read::Contents(FileContents::Neither(failure)));

@@ -7,6 +7,60 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
+/// As the Python package opens a folder: every session by a name of its own, and one that is damaged stops no other.
+#[test]
+fn sessions_of_a_folder_have_different_names() {
+    let scratch = Scratch::new("open-folder");
+    let folder = scratch.path("in");
+    std::fs::create_dir(&folder).expect("a folder");
+    let text = std::fs::read_to_string(AGENT).expect("the fixture");
+    let first = text.lines().next().expect("a line");
+    for (name, text) in [
+        ("one.json", first),
+        ("one.jsonl", &*text),
+        ("other.jsonl", &*text),
+    ] {
+        std::fs::write(format!("{folder}/{name}"), text).expect("a file");
+    }
+    let store = format!("{folder}/s.db");
+    for (name, from) in [("a", CHAT), ("b", AGENT)] {
+        answer(&["import", from, "-o", &store, "--name", name]);
+    }
+    let database = rusqlite::Connection::open(&store).expect("a store");
+    let damage =
+        "delete from snapshot where session_id = (select session_id from session where name = 'b')";
+    assert!(database.execute(damage, []).expect("a statement") > 0);
+    drop(database);
+    let (opened, notes) = pactql::opened::open_path(folder.as_ref()).expect("sessions");
+    let named = opened.iter().map(|one| {
+        let found = one
+            .session
+            .as_ref()
+            .map(|session| session.history().committed().len());
+        (
+            one.name.as_deref().expect("a name"),
+            found.map_err(|why| why.code),
+        )
+    });
+    assert_eq!(
+        named.collect::<Vec<_>>(),
+        [
+            ("one", Ok(1)),
+            ("one-2", Ok(6)),
+            ("other", Ok(6)),
+            ("s.db#a", Ok(5)),
+            ("s.db#b", Err("E_STORE")),
+        ]
+    );
+    let [note] = &notes[..] else {
+        panic!("{notes:?}")
+    };
+    assert!(
+        note.starts_with("left out s.db#b: the store is damaged: "),
+        "{note}"
+    );
+}
+
 #[test]
 fn a_log_comes_back_from_a_session() {
     let scratch = Scratch::new("round-trip");
