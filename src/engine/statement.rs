@@ -41,7 +41,9 @@ impl Deref for BoundSelector {
 
 impl CompiledSelector {
     pub(super) fn new(text: &str, edition: Edition, lowered: Lowered) -> Self {
-        let warnings = (!lowered.warnings.is_empty()).then(|| lowered.warnings.into());
+        let mut warnings = lowered.warnings;
+        warnings.extend(lowered.remarks);
+        let warnings = (!warnings.is_empty()).then(|| warnings.into());
         Self {
             text: text.into(),
             params: lowered.query.params().into_iter().map(Into::into).collect(),

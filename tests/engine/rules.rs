@@ -230,3 +230,57 @@ fn caps_are_reported() {
         ]
     );
 }
+
+/// A result comes in a later snapshot than its call, so over several snapshots every call is one without a result.
+#[test]
+fn unanswered_calls_over_several_snapshots_have_a_warning() {
+    let log = r#"[{"role":"user","content":"go"},
+        {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"c1","content":"ok"},
+        {"role":"assistant","content":null,"tool_calls":[{"id":"c2","type":"function","function":{"name":"g","arguments":"{}"}}]},
+        {"role":"assistant","content":"never mind"}]"#;
+    let log = pactql::logs::import(log.as_bytes(), &pactql::logs::ImportOptions::default());
+    let session = log.unwrap().sessions[0].session().unwrap();
+    let engine = pactql::Engine::new();
+    let found = |text: &str| {
+        let rows = engine.rows(&session, text).unwrap();
+        let ids: Vec<String> = rows.ids().map(str::to_owned).collect();
+        let warnings = rows
+            .warnings()
+            .iter()
+            .map(|warning| warning.message.clone());
+        (ids.join(" "), warnings.collect::<Vec<_>>())
+    };
+    let said = "a call matches if it has no result in one of the snapshots, and most have none in their first";
+    for (text, ids, has_warning) in [
+        (
+            "@* .cb[kind='call']:not(:has-result)",
+            "cb:4-1 cb:2-1",
+            true,
+        ),
+        (
+            "@history .cb[kind='call']:not(:has-result) @mode=union",
+            "cb:4-1 cb:2-1",
+            true,
+        ),
+        (
+            "@* .cb[kind='call']:not(:has-result([content='x']))",
+            "cb:2-1 cb:4-1",
+            true,
+        ),
+        (
+            "@history .cb[kind='call']:not(:has-result) @mode=latest",
+            "cb:4-1",
+            false,
+        ),
+        ("@t0 .cb[kind='call']:not(:has-result)", "cb:4-1", false),
+        ("@* .cb[kind='call']:has-result", "cb:2-1", false),
+    ] {
+        let warnings = if has_warning {
+            vec![said.to_owned()]
+        } else {
+            Vec::new()
+        };
+        assert_eq!(found(text), (ids.to_owned(), warnings), "{text}");
+    }
+}

@@ -10,6 +10,15 @@ use crate::query::ir::query::{Axis, Chain, InnerKind, InnerTest, QueryStep, Test
 use crate::query::syntax::ast::{ConditionSyntax, GroupSyntax, InnerSyntax};
 use crate::query::syntax::{Span, Spanned};
 
+/// Whether the first step tests that a call has a result.
+fn is_answered(chain: &Chain) -> bool {
+    let is = |test: &Test| matches!(test, Test::Inner(inner) if inner.kind == InnerKind::HasResult);
+    match chain.steps.first() {
+        Some((_, QueryStep::Node(step))) => step.tests.iter().any(is),
+        _ => false,
+    }
+}
+
 impl Lowerer {
     pub(super) fn condition(
         &mut self,
@@ -44,6 +53,9 @@ impl Lowerer {
                     sound &= within.is_some();
                 }
             }
+        }
+        if kind == InnerKind::Not && any.iter().any(is_answered) {
+            self.unanswered.get_or_insert(span);
         }
         let any = any.into();
         sound.then(|| Test::Inner(Box::new(InnerTest { kind, within, any })))

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::lowerer::Lowerer;
 use crate::query::ir::name::headers;
-use crate::query::ir::query::Attr;
+use crate::query::ir::query::{Attr, QueryTime, RangeAnswer};
 use crate::query::syntax::ast::{Attrs, Brackets, CompareOp, LiteralSyntax, Prop};
 use crate::query::syntax::words::CLASSES;
 use crate::query::syntax::{Span, quote};
-use crate::support::diag::nearest;
+use crate::support::diag::{Warning, nearest};
 
 impl Lowerer {
     /// Warns of `.turn`, `.user`, `.CB`: types that no class, and probably no node, has.
@@ -104,6 +104,19 @@ impl Lowerer {
         if prop.test.is_none() && !name.quoted {
             let message = format!("`{}` is tested as an attribute", name.text);
             self.warn(prop.name.span, message, "the name of an attribute", help);
+        }
+    }
+
+    /// Remarks on `@* .cb[kind='call']:not(:has-result)`: a result comes in a later snapshot than its call, so every call
+    /// matches in some snapshot.
+    pub(super) fn remark_unanswered(&mut self, time: QueryTime, mode: RangeAnswer) {
+        let in_any = time == QueryTime::All || mode == RangeAnswer::Union;
+        if let Some(span) = self.unanswered.filter(|_| in_any) {
+            let message = "a call matches if it has no result in one of the snapshots, and most have none in their first";
+            let help = "for calls that were never answered, begin with `@history` and end with `@mode=latest`";
+            let remark =
+                Warning::new(message).at(span, "true of a call that a later snapshot answers");
+            self.remarks.push(remark.with_help(help));
         }
     }
 

@@ -29,11 +29,15 @@ pub(super) struct Lowerer {
     pub(super) lenient: bool,
     /// The normal form of each construct, if requested.
     pub(super) notes: Option<Vec<(Span, String)>>,
+    /// The first `:not(:has-result)`, also with tests inside.
+    pub(super) unanswered: Option<Span>,
     /// The total size of the selector's patterns.
     pub(super) patterns: Patterns,
     /// At most [`MAX_MISTAKES`]; further ones are dropped.
     pub(super) errors: Vec<Diagnostic>,
     pub(super) warnings: Vec<Warning>,
+    /// Of what is meant as it stands, and may surprise: canonical text has them, too.
+    pub(super) remarks: Vec<Warning>,
 }
 
 impl Lowerer {

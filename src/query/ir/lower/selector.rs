@@ -18,6 +18,8 @@ use crate::support::diag::{Diagnostic, Warning};
 pub struct Lowered {
     pub query: SelectorQuery,
     pub warnings: Vec<Warning>,
+    /// Of what is meant as it stands, and may surprise: canonical text has them, too.
+    pub remarks: Vec<Warning>,
     /// The byte range of the time, if the selector names one.
     pub time: Option<Range<usize>>,
     /// Where among the children of its nodes; [`InsertionPoint::Into`] unless it is a place.
@@ -41,6 +43,7 @@ pub(in crate::query::ir) fn lower(
         return Err(lowerer.errors);
     };
     let (mut warnings, insertion) = (lowerer.warnings, lowerer.insertion);
+    let remarks = lowerer.remarks;
     let query = normalize(query, &spans, &mut warnings, observer);
     if warnings.len() > 1 {
         let start = |warning: &Warning| warning.labels.first().map(|label| label.span.start);
@@ -51,6 +54,7 @@ pub(in crate::query::ir) fn lower(
     Ok(Lowered {
         query,
         warnings,
+        remarks,
         time,
         insertion,
     })
@@ -118,6 +122,7 @@ impl Lowerer {
         let body = self.body(selector);
         let filters = self.filters(&selector.filters, time);
         let (time, body, filters) = (time?, body?, filters?);
+        self.remark_unanswered(time, filters.controls.mode);
         let mut tests = body.filters;
         tests.extend(filters.tests);
         let query = SelectorQuery {
