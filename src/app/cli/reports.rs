@@ -12,6 +12,7 @@ use super::sessions::{
 };
 use super::words::retyped;
 use super::words::{exists, is_file, split_operands};
+use crate::app::present::sessions::time;
 use crate::app::present::{Exit, Failure, Result, answer, counted, printable};
 use crate::engine::{EmptyAnswer, Engine, Log, LogEntry};
 use crate::history::Session;
@@ -525,7 +526,17 @@ impl RunCommand for TopArgs {
         let selector = &*selectors.concat();
         let engine = Engine::new();
         // An invalid selector is reported before anything is read.
-        engine.prepare_timeless(selector)?;
+        if let Err(error) = engine.prepare_timeless(selector) {
+            let is_timed = self.time.is_given() || given.len() < self.sessions.sessions.len();
+            return Err(match selector.split_once(' ').filter(|_| !is_timed) {
+                Some((at, rest)) if time(at).is_some() && engine.prepare_timeless(rest).is_ok() => {
+                    let words = [at, rest.trim()].map(str::to_owned);
+                    error.with_help(retyped(&[selector.to_owned()], words.into()))
+                }
+                _ => error,
+            }
+            .into());
+        }
         let part = part.only(selector);
         let names = or_newest(names, with.limits)?;
         // By session, if it is not a group of blocks.

@@ -789,6 +789,11 @@ pub(super) struct TimeArgs {
 }
 
 impl TimeArgs {
+    /// Whether an option names snapshots.
+    pub(super) fn is_given(&self) -> bool {
+        self.at.is_some() || self.over.is_some()
+    }
+
     /// The sessions among words, and the snapshots that a word or an option names; `default` without both.
     pub(super) fn split(&self, words: &[String], default: Part) -> Result<(Vec<String>, Part)> {
         let (names, typed) = take_time(words, self.at.as_ref().or(self.over.as_ref()))?;

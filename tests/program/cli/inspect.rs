@@ -267,6 +267,16 @@ fn sums_over_sessions() {
         ),
         (&["top", &travel, "@t0 .cb"], 2, "the selector names a time"),
         (
+            &["top", &travel, "@* .cb[role='user']"],
+            2,
+            &format!("help: pactql top {travel} \"@*\" \".cb[role='user']\""),
+        ),
+        (
+            &["top", &travel, "@* .cb", "--at", "@t0"],
+            2,
+            "leave the time out",
+        ),
+        (
             &["top", &travel, ".cb", "--by", "size"],
             3,
             "it takes session, region",
