@@ -57,6 +57,10 @@ pub struct Call {
     /// above are not theirs.
     #[serde(skip_serializing_if = "is_zero")]
     pub unanswered: usize,
+    /// The completed calls of the cycle before the one whose reply it has. The counts above are not theirs; they were paid
+    /// for, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<EarlierCall>,
     /// Whether what was sent is worked out from a transcript, which does not say it exactly.
     pub reconstructed: bool,
     /// Whether the provider was called. A log may have snapshots without a call, such as that after a compaction,
@@ -65,6 +69,33 @@ pub struct Call {
     /// Whether the snapshot is the one after a compaction.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub compaction: bool,
+}
+
+/// What the provider counted in a completed call that another one of its cycle followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct EarlierCall {
+    /// The model, where it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// The tokens of the reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+}
+
+impl EarlierCall {
+    fn new(json: &str) -> Self {
+        let all = members(json);
+        let number = |name: &str| get(&all, name).and_then(|raw| raw.parse().ok());
+        Self {
+            model: get(&all, "model").and_then(string).map(Cow::into_owned),
+            input_tokens: number("input_tokens"),
+            output_tokens: number("output_tokens"),
+        }
+    }
 }
 
 pub(super) fn is_zero(count: &usize) -> bool {
@@ -118,6 +149,10 @@ impl Call {
             stop_reason: text(get(&usage, "stop_reason")),
             failed,
             canceled: attempts.len() - failed,
+            earlier: {
+                let earlier = get(&usage, "earlier").map(elements).unwrap_or_default();
+                earlier.into_iter().map(EarlierCall::new).collect()
+            },
             unanswered,
             error,
             made: !usage.is_empty()

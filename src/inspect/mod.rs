@@ -45,7 +45,7 @@ pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, acr
 pub use assert::{AssertReport, Checked, Failed};
 #[cfg(feature = "cli")]
 pub(crate) use call::time_of;
-pub use call::{Call, came_in_as, provider_of};
+pub use call::{Call, EarlierCall, came_in_as, provider_of};
 pub use condition::{Comparison, Condition, Measure, PlacedSelector, Sign};
 #[cfg(feature = "cli")]
 pub(crate) use condition::{in_conditions, is_condition};

@@ -52,6 +52,11 @@ fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
+/// What is counted here of a call whose request is not kept.
+fn uncounted() -> Option<(u64, u64)> {
+    None
+}
+
 /// Says that calls are not in the sums.
 fn left_out(unanswered: u64) -> String {
     let calls = counted(unanswered, "call");
@@ -70,6 +75,16 @@ impl Used {
         self.unanswered += call.unanswered as u64;
         if !call.made {
             return;
+        }
+        for earlier in &call.earlier {
+            let one = Call {
+                model: earlier.model.clone().or_else(|| call.model.clone()),
+                input_tokens: earlier.input_tokens,
+                output_tokens: earlier.output_tokens,
+                made: true,
+                ..Call::default()
+            };
+            self.add(&one, prices, uncounted);
         }
         self.requests += 1;
         let mut call = Cow::Borrowed(call);

@@ -10,6 +10,7 @@ use crate::json::{canonical, get, members, string};
 use crate::render::{self, Contents, Provider, RenderError, Thread};
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::timestamp::rfc3339_of_nanos;
+use serde_json::{Value, json};
 
 /// A request to a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +97,8 @@ impl Context {
     }
 
     /// Ends the running attempt as completed, with the provider's token counts, which are the `usage` of the
-    /// snapshot that the next commit makes. [`Context::reply`] completes an attempt without counts; they may
+    /// snapshot that the next commit makes; those of earlier completed calls of the cycle are in its `earlier`.
+    /// [`Context::reply`] completes an attempt without counts; they may
     /// come after it.
     ///
     /// # Errors
@@ -134,22 +136,33 @@ impl Context {
         self.end_attempt(AttemptStatus::Completed, count)
     }
 
-    /// What the provider counted in the newest completed call of this cycle, as the `usage` of a snapshot.
+    /// What the provider counted in the newest completed call of this cycle, as the `usage` of a snapshot; in `earlier`
+    /// what it counted in those before, which were paid for, too.
     pub(super) fn counted(&self) -> Option<String> {
         let (cycle, attempts) = (self.cycle(), self.attempts());
-        let mut here = attempts.iter().take_while(|it| it.cycle_id == cycle);
-        let counted = here.find(|it| it.status == AttemptStatus::Completed)?;
-        if counted.is_uncounted() {
+        let here = attempts.iter().take_while(|it| it.cycle_id == cycle);
+        let completed = here.filter(|it| it.status == AttemptStatus::Completed);
+        let completed: Vec<&Attempt> = completed.collect();
+        let (newest, before) = completed.split_first()?;
+        if completed.iter().all(|attempt| attempt.is_uncounted()) {
             return None;
         }
-        let counts = [
-            ("input_tokens", counted.token_in),
-            ("output_tokens", counted.token_out),
-        ];
-        let counts = counts
-            .into_iter()
-            .filter_map(|(name, count)| Some((name, count?)));
-        serde_json::to_string(&counts.collect::<BTreeMap<_, _>>()).ok()
+        let mut usage = counts_of(newest);
+        if !before.is_empty() {
+            let oldest_first = before.iter().rev().map(|attempt| {
+                let mut counts = counts_of(attempt);
+                if let Some(model) = attempt
+                    .model
+                    .as_ref()
+                    .filter(|_| attempt.model != newest.model)
+                {
+                    counts.insert("model", model.as_str().into());
+                }
+                counts
+            });
+            usage.insert("earlier", json!(oldest_first.collect::<Vec<_>>()));
+        }
+        serde_json::to_string(&usage).ok()
     }
 
     /// Ends the running attempt as canceled. The turn in progress stays as it is, and can be changed
@@ -243,6 +256,18 @@ impl Context {
         let history = self.session.history();
         self.session.publish(history.with_attempts(attempts));
     }
+}
+
+/// What the provider counted in a call, by the names that `usage` has.
+fn counts_of(attempt: &Attempt) -> BTreeMap<&'static str, Value> {
+    let counts = [
+        ("input_tokens", attempt.token_in),
+        ("output_tokens", attempt.token_out),
+    ];
+    let counts = counts.into_iter();
+    counts
+        .filter_map(|(name, count)| Some((name, count?.into())))
+        .collect()
 }
 
 pub(crate) fn refused(error: &RenderError) -> Error {

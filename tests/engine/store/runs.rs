@@ -9,7 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pactql::history::Attempt;
-use pactql::{Message, Provider, Session as Live, Store, store::Retention};
+use pactql::inspect::{Part, Prices, Report, ReportOptions, TokenReport, Usage, UsageBy};
+use pactql::{Engine, Message, Provider, Session as Live, Store, store::Retention};
 
 use super::layout;
 use super::place::{Folder, documents, sound};
@@ -474,6 +475,63 @@ fn random_runs_agree_with_those_in_postgres() {
             server.url(&format!("runs_{seed}_{number}"))
         }),
         Err(reason) => println!("SKIPPED: {reason}"),
+    }
+}
+
+/// The snapshot has the counts of its reply, and beside them those of the calls before, which were paid for, too.
+#[test]
+fn all_completed_calls_of_a_cycle_are_summed() {
+    let folder = Folder::quick();
+    let store = Store::open(folder.file("a.db")).unwrap();
+    let mut context = store.write("a").unwrap();
+    context.set_request(r#"{"model":"gpt-4o"}"#).unwrap();
+    context.append(Message::user("Hello")).unwrap();
+    for (input, output) in [(100, 10), (200, 20)] {
+        context.render(Provider::OpenAi).unwrap();
+        context.complete_attempt(input, output).unwrap();
+    }
+    context.render(Provider::OpenAi).unwrap();
+    context.fail_attempt("429").unwrap();
+    context.render(Provider::OpenAi).unwrap();
+    context.reply(Message::assistant("Hi.")).unwrap();
+    context.complete_attempt(300, 30).unwrap();
+    context.commit().unwrap();
+    // The next cycle has one call.
+    context.append(Message::user("And?")).unwrap();
+    context.render(Provider::OpenAi).unwrap();
+    context.reply(Message::assistant("No.")).unwrap();
+    context.complete_attempt(1000, 1).unwrap();
+    context.commit().unwrap();
+    drop(context);
+    let session = store.session("a").unwrap();
+    let (exported, _) = documents(&session).unwrap();
+    let read = Live::from_slice(exported.join("\n").as_bytes()).unwrap();
+    for session in [&*session, &read] {
+        let mut usage = Usage::new(UsageBy::Model, Prices::default());
+        usage.add("a", session).unwrap();
+        let total = usage.total;
+        let summed = [total.requests, total.input_tokens, total.output_tokens];
+        assert_eq!(summed, [4, 1600, 61]);
+        assert_eq!((total.uncounted, total.unpriced), (0, 0));
+        assert_eq!(total.nano_dollars.to_string(), "$0.004610");
+        let options = ReportOptions::new(Part::all());
+        let report = TokenReport::new(&Engine::new(), session, &options).unwrap();
+        assert_eq!(
+            (report.session.requests, report.session.input_tokens),
+            (4, 1600)
+        );
+        let call = &report.snapshots[0].call;
+        assert_eq!(
+            (call.input_tokens, call.output_tokens),
+            (Some(300), Some(30))
+        );
+        let counts = call
+            .earlier
+            .iter()
+            .map(|it| (it.input_tokens, it.output_tokens));
+        let counts: Vec<_> = counts.collect();
+        assert_eq!(counts, [(Some(100), Some(10)), (Some(200), Some(20))]);
+        assert!(report.snapshots[1].call.earlier.is_empty());
     }
 }
 
