@@ -1,9 +1,13 @@
 //! `pactql view` and `pactql serve`: the page in a browser, and the HTTP interface behind it.
 
 use super::command::{Invocation, RunCommand};
+#[cfg(feature = "view")]
+use super::input;
+use crate::app::present::stores::{self, StoreAddress};
 use crate::app::present::{Exit, Failure, Result};
 use clap::Args;
 use std::net::IpAddr;
+use std::path::Path;
 
 /// What did the models see, step by step? Opens a page in the browser, which follows what grows.
 ///
@@ -83,8 +87,28 @@ impl RunCommand for ServeArgs {
         if self.openapi {
             return super::command::print(&(crate::app::serve::openapi() + "\n"));
         }
-        serve(&self.places, self.write, false, &self.listen, with)
+        let served = serve(&self.places, self.write, false, &self.listen, with);
+        served.map_err(|failure| {
+            let has_missing = self.places.iter().any(|word| missing_store(word).is_some());
+            if failure.exit() == Exit::Missing && failure.help().is_none() && has_missing {
+                return failure.with_help("with `--write`, a store that is missing is made");
+            }
+            failure
+        })
     }
+}
+
+/// The path of a store, if nothing is there.
+fn missing_store(word: &str) -> Option<&str> {
+    let path = stores::path(StoreAddress::parse(word)?.store)?;
+    (!Path::new(path).exists()).then_some(path)
+}
+
+/// The path that a word means, if nothing is there.
+#[cfg(feature = "view")]
+fn missing(word: &str) -> Option<&str> {
+    let is_missing = |word: &&str| StoreAddress::parse(word).is_none() && !Path::new(word).exists();
+    missing_store(word).or_else(|| Some(word).filter(is_missing))
 }
 
 #[cfg(feature = "view")]
@@ -122,7 +146,13 @@ fn serve(
         hosts: listen.host.clone(),
         timeout: with.timeout.unwrap_or(Duration::from_secs(30)),
     };
-    let places = serve::Places::new(places, with.limits, write)?;
+    let words = places;
+    let places = serve::Places::new(places, with.limits, write).map_err(|failure| {
+        match words.iter().find_map(|word| missing(word)) {
+            Some(path) => input::explain_missing(failure, path),
+            None => failure,
+        }
+    })?;
     for folder in places.without_sessions()? {
         let folder = folder.display();
         say(&format!(

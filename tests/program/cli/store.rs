@@ -593,6 +593,18 @@ fn mistakes_are_answered_with_what_was_expected() {
             "there is no directory",
         ),
         (&["sessions", &typo], 4, "did you mean"),
+        (&["serve", &typo], 4, "did you mean"),
+        (&["view", "--no-open", &typo], 4, "did you mean"),
+        (
+            &["serve", &scratch.path("none.db")],
+            4,
+            "help: with `--write`, a store that is missing is made",
+        ),
+        (
+            &["serve", &scratch.path("none/x.db")],
+            4,
+            "there is no directory",
+        ),
         (&["edit", "add", &typo, "^ah", node], 4, "E_MISSING"),
         (&["verify", "--json", &typo], 4, "E_MISSING"),
         (&["store", "backup", &typo, "-o", "x.db"], 4, "E_MISSING"),
