@@ -62,7 +62,7 @@ impl RunCommand for ImportArgs {
         // Nothing is written until everything has been read without a fault.
         let (sessions, written) = read.take(&importing);
         let written = match importing.target {
-            ImportTarget::Store(address) => write_store(written, address, sessions)?,
+            ImportTarget::Store(address) => write_store(written, address, sessions, true)?,
             target => self.write_files(target, written, sessions)?,
         };
         importing.report(&read, &written, with.is_json())
@@ -299,18 +299,25 @@ fn add(all: &mut LogImport, more: LogImport) {
     all.same += more.same;
     all.snapshots += more.snapshots;
     all.renamed.extend(more.renamed);
-    all.kept_names.extend(more.kept_names);
+    for kept in more.kept_names {
+        // A log that is followed is imported often.
+        if !all.kept_names.contains(&kept) {
+            all.kept_names.push(kept);
+        }
+    }
 }
 
-/// Writes sessions; none if one of them is there already and is not of a log, or all but those.
-pub(super) fn write_store(
+/// Writes sessions; none if one of them is there already and is not of a log, or all but those. `names` says that a name
+/// that is given is that of the session from now on, also if it has another one by now.
+fn write_store(
     mut written: Written<'_>,
     address: StoreAddress<'_>,
     mut sessions: Vec<Named>,
+    names: bool,
 ) -> Result<ImportedCounts> {
     let importing = written.importing;
-    let names = sessions.iter_mut().map(|named| &mut named.name);
-    importing.rename(address, names.collect())?;
+    let given = sessions.iter_mut().map(|named| &mut named.name);
+    importing.rename(address, given.collect())?;
     let store = importing.store()?;
     let follows = importing.args.follow;
     let there = match &sessions[..] {
@@ -334,7 +341,9 @@ pub(super) fn write_store(
     }
     let existing = before - sessions.len();
     let chosen = !matches!(address.which, Which::All) || importing.args.name.is_some();
-    let chosen = sessions.iter().find(|only| chosen && only.is_log());
+    let chosen = sessions
+        .iter()
+        .find(|only| names && chosen && only.is_log());
     let chosen = chosen.map(|only| only.name.clone());
     let unchanged = written.take_unchanged(&mut sessions);
     written.counts.existing = existing;
@@ -502,6 +511,7 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit> {
     };
     let mut followed = FollowedFiles::default();
     let mut again = LogImport::default();
+    let mut is_named = false;
     let ended = in_turns(|stopped| {
         for file in importing.files()? {
             if stopped.load(Ordering::Relaxed) {
@@ -516,7 +526,9 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit> {
                     let message = "it is a session already, not a log";
                     return Err(Failure::plain(Exit::Input, message));
                 }
-                let done = write_store(written, address, sessions)?.again;
+                // Later turns leave a session the name that it was given meanwhile.
+                let done = write_store(written, address, sessions, !is_named)?.again;
+                is_named = true;
                 if done.snapshots > 0 || !done.renamed.is_empty() {
                     let snapshots = counted(done.snapshots as u64, "snapshot");
                     say(&format!("{}: {snapshots} more\n", printable(&file.stem)));

@@ -336,6 +336,51 @@ fn a_followed_log_is_in_the_store_as_it_grows() {
     assert!(again.err.contains("0 grown, 3 as before"), "{}", again.err);
 }
 
+/// A log that is followed keeps the name that its session is given meanwhile.
+#[cfg(unix)]
+#[test]
+fn a_followed_log_keeps_its_new_name() {
+    let scratch = Scratch::new("import-follow-renamed");
+    let (path, store) = (scratch.path("log.jsonl"), scratch.path("a.db"));
+    let mut log = std::fs::File::create(&path).expect("a file");
+    let mut put = |text: String| log.write_all(text.as_bytes()).expect("written");
+    put(line("1", None, &user("go"), &json!({}))
+        + &line("2", Some("1"), &reply("m1", &said("A")), &json!({})));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pactql"))
+        .args(["import", &path, "-o", &store, "--follow", "--name", "first"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let mut next = || lines.next().expect("a line").expect("UTF-8");
+    assert_eq!(next(), "log: 1 snapshot more");
+    answer(&["store", "rename", &format!("{store}#first"), "second"]);
+    for (before, question, answer) in [("2", "3", "4"), ("4", "5", "6")] {
+        put(line(question, Some(before), &user("on"), &json!({}))
+            + &line(
+                answer,
+                Some(question),
+                &reply(answer, &said("B")),
+                &json!({}),
+            ));
+        assert_eq!(next(), "log: 1 snapshot more");
+        assert_eq!(names(&store), ["second"]);
+    }
+    let interrupt = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(interrupt.expect("kill runs").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    let rest: Vec<String> = lines.map(|line| line.expect("UTF-8")).collect();
+    let kept = "`first` keeps its name in the store, `second`";
+    assert_eq!(
+        rest.iter().filter(|line| *line == kept).count(),
+        1,
+        "{rest:?}"
+    );
+}
+
 /// A program that follows some logs into a store, and says on standard error what it does.
 pub(super) fn follower(logs: &[&str], store: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_pactql"))
