@@ -51,9 +51,13 @@ impl RunCommand for ImportArgs {
             opened: OnceLock::new(),
             followed: self.follow.then(FollowedLogs::default),
         };
+        let is_json = match self.report.as_deref() {
+            None => with.is_json(),
+            Some(form) => form == "json",
+        };
         if self.logs.iter().any(|log| is_copy(log)) {
             let written = importing.copies()?;
-            return importing.report(&Read::default(), &written, with.is_json());
+            return importing.report(&Read::default(), &written, is_json);
         }
         if self.follow {
             return follow(&importing);
@@ -65,7 +69,7 @@ impl RunCommand for ImportArgs {
             ImportTarget::Store(address) => write_store(written, address, sessions, true)?,
             target => self.write_files(target, written, sessions)?,
         };
-        importing.report(&read, &written, with.is_json())
+        importing.report(&read, &written, is_json)
     }
 }
 

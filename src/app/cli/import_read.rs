@@ -78,6 +78,9 @@ pub(super) struct ImportArgs {
     /// Where the inputs of single steps are: each match is one snapshot of the same session.
     #[arg(long, value_name = "POINTER", value_parser = Pointer::parse)]
     pub(super) steps: Option<Pointer>,
+    /// How the report is printed: text or json, as with --json.
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
+    pub(super) report: Option<String>,
     /// Import a log of which less than half is understood.
     #[arg(long)]
     pub(super) lenient: bool,

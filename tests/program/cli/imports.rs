@@ -637,6 +637,13 @@ fn a_folder_is_imported_with_what_is_no_log_left_out() {
     let json = pactql(&["import", &folder, &good, "-o", &store, "--json"]);
     assert_eq!(json.code, 0, "{}", json.err);
     let report: Value = serde_json::from_str(&json.out).expect("JSON");
+    // The report alone as JSON: what else is said, and a session, is text.
+    let again = pactql(&["import", &folder, &good, "-o", &store, "--report", "json"]);
+    let same: Value = serde_json::from_str(&again.out).expect("JSON");
+    assert_eq!(same["invalid"], report["invalid"]);
+    let text = pactql(&["import", &good, "-o", &store, "--report", "text"]);
+    assert_eq!((text.code, &*text.out), (0, ""), "{}", text.err);
+    fails(&["import", &good, "--report", "xml"], 3, "--report");
     let invalid = report["invalid"].as_array().expect("a list");
     assert_eq!(invalid.len(), left_out.len());
     assert_eq!(report["sessions"], json!(4));
