@@ -3,7 +3,7 @@
 use crate::index::{NodeRef, UnitKind};
 #[cfg(feature = "store")]
 use crate::json::{JsonValue, any_text};
-use crate::render::Wording;
+use crate::render::SentTexts;
 use crate::tree::NodeClass;
 
 /// What a model is sent of a block, of a call its name, a blank and its arguments; `None` if it is not sent.
@@ -12,8 +12,8 @@ pub(crate) fn searched(node: NodeRef<'_>) -> Option<String> {
     if node.class() != NodeClass::Block || node.unit_kind() == UnitKind::Rest {
         return None;
     }
-    let wording = Wording::of_node(node, node.unit_kind() == UnitKind::Preamble);
-    let texts: Vec<&str> = wording.texts().collect();
+    let sent = SentTexts::new(node, node.unit_kind() == UnitKind::Preamble);
+    let texts: Vec<&str> = sent.iter().collect();
     Some(texts.join(" "))
 }
 

@@ -9,9 +9,10 @@ use super::part::{ChosenSnapshot, Region};
 use super::tokenizer::Tokenizer;
 use crate::index::{NodeRef, UnitRef};
 use crate::json::{JsonValue, get, members, string};
-use crate::render::{ThreadBlock, Wording};
+use crate::render::{BlockFields, SentTexts, ThreadBlock, Wording};
 use crate::support::cancel::ensure;
 use crate::support::macros::names;
+use crate::tree::NodeClass;
 use hashbrown::HashMap;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -127,21 +128,38 @@ impl Counts {
         if let Some(totals) = self.nodes.get(&version) {
             return *totals;
         }
-        let wording = Wording::of_node(node, system);
-        let mut totals = Totals {
-            blocks: 1,
-            media: u64::from(wording.media),
-            ..Totals::default()
-        };
-        for text in wording.texts() {
-            totals.bytes += text.len() as u64;
-            totals.tokens += self.text(text);
-        }
+        let totals = sizes(&SentTexts::new(node, system), |text| self.text(text));
         self.distinct.blocks += 1;
         self.distinct.media += totals.media;
         self.nodes.insert(version, totals);
         totals
     }
+
+    /// The same, of a block without a version. To estimate a text again takes less than to find it.
+    #[cfg(feature = "cli")]
+    pub(super) fn apart<'a>(&mut self, block: impl BlockFields<'a>, system: bool) -> Totals {
+        let tokenizer = self.tokenizer;
+        sizes(&SentTexts::new(block, system), |text| {
+            if tokenizer.is_estimate() {
+                tokenizer.count(text)
+            } else {
+                self.text(text)
+            }
+        })
+    }
+}
+
+fn sizes(sent: &SentTexts<'_>, mut tokens: impl FnMut(&str) -> u64) -> Totals {
+    let mut totals = Totals {
+        blocks: 1,
+        media: u64::from(sent.media),
+        ..Totals::default()
+    };
+    for text in sent.iter() {
+        totals.bytes += text.len() as u64;
+        totals.tokens += tokens(text);
+    }
+    totals
 }
 
 names! {
@@ -220,7 +238,8 @@ impl Groups {
         } else {
             if self.by == By::Tool {
                 let nodes = chosen.snapshot.nodes();
-                nodes.for_each(|node| self.tools.note(node));
+                let blocks = nodes.filter(|node| node.class() == NodeClass::Block);
+                blocks.for_each(|node| self.tools.note(node));
             }
             for (node, region) in chosen.blocks() {
                 let (group, totals) = self.block(node, region, counts);
@@ -248,7 +267,7 @@ impl Groups {
         }
         let mut found: Vec<(u32, Totals)> = Vec::new();
         for node in unit.nodes().inspect(|_| ensure()) {
-            if self.by == By::Tool {
+            if self.by == By::Tool && node.class() == NodeClass::Block {
                 self.tools.note(node);
             }
             let Some(region) = Region::containing(node) else {
@@ -267,25 +286,34 @@ impl Groups {
     }
 
     fn block(&mut self, node: NodeRef<'_>, region: Region, counts: &mut Counts) -> (u32, Totals) {
-        let name = self.name_of(node, region);
+        let name = self.by.group(node, region, &self.tools);
+        let name = name.map(Cow::into_owned);
         let group = self.names.number(&name, || name.clone());
         (group, counts.node(node, region == Region::Sys))
     }
+}
 
-    fn name_of(&self, node: NodeRef<'_>, region: Region) -> Option<String> {
-        match self.by {
-            By::Region => Some(region.name().to_owned()),
-            By::Role => Some(role(node, region).to_owned()),
-            By::Kind => node.kind().map(str::to_owned),
-            By::Key => node.key().map(str::to_owned),
-            By::Block => Some(node.id().to_owned()),
-            By::Turn => Some(turn(node, region).to_owned()),
-            By::Tool => match node.kind()? {
-                "tool" if region != Region::Sys => None,
-                "tool" | "call" | "result" | "error" => self.tools.name(node),
-                _ => None,
+impl By {
+    /// What a block has in common with those of its group.
+    pub(super) fn group<'a>(
+        self,
+        block: impl BlockFields<'a>,
+        region: Region,
+        tools: &ToolNames,
+    ) -> Option<Cow<'a, str>> {
+        Some(match self {
+            Self::Region => region.name().into(),
+            Self::Role => role(block, region).into(),
+            Self::Kind => block.kind()?.into(),
+            Self::Key => block.key()?.into(),
+            Self::Block => block.id().into(),
+            Self::Turn => turn(block, region).into(),
+            Self::Tool => match block.kind()? {
+                "tool" if region != Region::Sys => return None,
+                "tool" | "call" | "result" | "error" => tools.name(block)?.into(),
+                _ => return None,
             },
-        }
+        })
     }
 }
 
@@ -299,16 +327,16 @@ fn add(sums: &mut Vec<Option<Totals>>, group: u32, totals: Totals) {
     }
 }
 
-pub(super) fn role<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
+pub(super) fn role<'a>(node: impl BlockFields<'a>, region: Region) -> &'a str {
     node.role().unwrap_or(match region {
         Region::Sys => "system",
         Region::Seq | Region::Ah => "user",
     })
 }
 
-fn turn<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
+fn turn<'a>(node: impl BlockFields<'a>, region: Region) -> &'a str {
     match region {
-        Region::Seq => UnitRef::containing(node).top().id(),
+        Region::Seq => node.top(),
         Region::Sys | Region::Ah => region.name(),
     }
 }
@@ -318,17 +346,25 @@ fn turn<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
 pub(super) struct ToolNames(HashMap<String, String>);
 
 impl ToolNames {
-    pub(super) fn note(&mut self, node: NodeRef<'_>) {
-        if node.kind() == Some("call")
-            && let Some(name) = call_name(node)
-        {
-            let id = node.field("data_call_id").map(JsonValue::plain);
-            self.0.insert(id.unwrap_or(node.id().into()).into(), name);
+    pub(super) fn note<'a>(&mut self, node: impl BlockFields<'a>) {
+        if let Some((id, name)) = Self::of_call(node) {
+            self.add(id, name);
         }
     }
 
+    /// The id of a call, and its tool.
+    pub(super) fn of_call<'a>(node: impl BlockFields<'a>) -> Option<(String, String)> {
+        let name = call_name(node).filter(|_| node.kind() == Some("call"))?;
+        let id = node.field("data_call_id").map(JsonValue::plain);
+        Some((id.unwrap_or(node.id().into()).into(), name))
+    }
+
+    pub(super) fn add(&mut self, id: String, tool: String) {
+        self.0.insert(id, tool);
+    }
+
     /// The tool that a block defines, calls, or is a result of.
-    pub(super) fn name(&self, node: NodeRef<'_>) -> Option<String> {
+    pub(super) fn name<'a>(&self, node: impl BlockFields<'a>) -> Option<String> {
         match node.kind() {
             Some("call") => call_name(node),
             Some("tool") => tool_name(node),
@@ -341,13 +377,13 @@ impl ToolNames {
     }
 }
 
-pub(super) fn call_name(node: NodeRef<'_>) -> Option<String> {
+pub(super) fn call_name<'a>(node: impl BlockFields<'a>) -> Option<String> {
     let name = node.field("data_call_name").and_then(JsonValue::text);
     name.or_else(|| node.key()).map(str::to_owned)
 }
 
 /// The name of the tool that a block defines: its key, or else what the definition says.
-pub(super) fn tool_name(node: NodeRef<'_>) -> Option<String> {
+pub(super) fn tool_name<'a>(node: impl BlockFields<'a>) -> Option<String> {
     let defined = || named_in(&node.field("content")?.plain());
     node.key().map(str::to_owned).or_else(defined)
 }

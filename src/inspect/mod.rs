@@ -32,8 +32,11 @@ mod sent;
 pub mod share;
 mod show;
 mod steps;
+#[cfg(feature = "cli")]
+mod stored;
 mod tokenizer;
 mod tokens;
+mod top;
 mod usage;
 #[cfg(feature = "tokens")]
 mod vocabulary;
@@ -63,7 +66,8 @@ pub use search::{FoundLine, Search};
 pub use show::{News, ShowReport, Shown, ShownBlock};
 pub use steps::{Step, StepEvent, StepReport};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};
-pub use tokens::{Cost, SnapshotTokens, TokenReport, Top};
+pub use tokens::{Cost, SnapshotTokens, TokenReport};
+pub use top::Top;
 pub use usage::{Usage, UsageBy, UsageGroup, Used};
 pub use waste::{Duplicate, DuplicateReport, SnapshotDuplicates, UnusedReport, UnusedTool};
 pub use without::WithoutReport;

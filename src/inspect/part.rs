@@ -96,6 +96,12 @@ impl Part {
         }
     }
 
+    /// The time, if it is not of several snapshots by its form.
+    #[cfg(feature = "cli")]
+    pub(super) fn one_time(&self) -> Option<&str> {
+        (!self.all && !self.is_range && !self.is_committed).then(|| self.time())
+    }
+
     /// Whether the part is of all snapshots. Errors: the selector does not compile, which no session changes.
     #[cfg(all(feature = "cli", feature = "store"))]
     pub(crate) fn is_all(&self, engine: &Engine) -> Result<bool, Error> {
@@ -271,6 +277,17 @@ impl Region {
             UnitKind::Turn | UnitKind::Loose => Some(Self::Seq),
             UnitKind::Head => Some(Self::Ah),
             UnitKind::Rest => None,
+        }
+    }
+
+    /// The region of the units of a rank in a store; `None` of those that are not sent.
+    #[cfg(feature = "cli")]
+    pub(super) fn of_rank(rank: i64) -> Option<Self> {
+        match rank {
+            0 => Some(Self::Sys),
+            1 => Some(Self::Seq),
+            2 => Some(Self::Ah),
+            _ => None,
         }
     }
 

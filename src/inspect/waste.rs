@@ -9,7 +9,7 @@ use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::index::Snapshot;
-use crate::render::Wording;
+use crate::render::SentTexts;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, TextTable, Tint};
 use crate::support::text::{amount, clean, counted, printable};
@@ -110,7 +110,7 @@ struct CopyFinder {
 impl CopyFinder {
     fn find(&mut self, chosen: &ChosenSnapshot, counts: &mut Counts) -> Vec<Duplicate> {
         let text_of = |node, region| {
-            let text = Wording::of_node(node, region == Region::Sys).text;
+            let text = SentTexts::new(node, region == Region::Sys).text;
             text.filter(|text| !text.is_empty())
         };
         let mut copies: HashMap<ContentHash, Vec<u32>> = HashMap::new();
@@ -137,7 +137,7 @@ impl CopyFinder {
                 tokens,
                 repeated_tokens: tokens * (rows.len() as u64 - 1),
                 blocks: blocks.map(|node| node.id().to_owned()).collect(),
-                text,
+                text: text.into_owned(),
             }
         });
         let mut texts: Vec<Duplicate> = texts.collect();

@@ -1,9 +1,54 @@
 //! One block of a request, read from a node.
 
 use super::json::compact;
-use crate::index::NodeRef;
-use crate::json::string;
+use crate::index::{NodeRef, UnitRef};
+use crate::json::{JsonValue, string};
 use std::borrow::Cow;
+
+/// What is read of a block to size it and to name its groups, wherever it is kept.
+pub(crate) trait BlockFields<'a>: Copy {
+    /// Its id.
+    fn id(self) -> &'a str;
+    /// Its role; `None` if absent or null.
+    fn role(self) -> Option<&'a str>;
+    /// Its kind; `None` if absent or null.
+    fn kind(self) -> Option<&'a str>;
+    /// Its key; `None` if absent or null.
+    fn key(self) -> Option<&'a str>;
+    /// The id of the top node of its unit.
+    fn top(self) -> &'a str;
+    /// Its content, one of [`FIELDS`] or `data_call_id`.
+    fn field(self, name: &str) -> Option<JsonValue<'a>>;
+}
+
+/// The custom fields that say what is sent of a block.
+const FIELDS: [&str; 2] = ["data_call_name", "data_verbatim"];
+
+impl<'a> BlockFields<'a> for NodeRef<'a> {
+    fn id(self) -> &'a str {
+        self.id()
+    }
+
+    fn role(self) -> Option<&'a str> {
+        self.role()
+    }
+
+    fn kind(self) -> Option<&'a str> {
+        self.kind()
+    }
+
+    fn key(self) -> Option<&'a str> {
+        self.key()
+    }
+
+    fn top(self) -> &'a str {
+        UnitRef::containing(self).top().id()
+    }
+
+    fn field(self, name: &str) -> Option<JsonValue<'a>> {
+        self.field(name)
+    }
+}
 
 /// One block of a request. It owns its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,36 +171,44 @@ impl ThreadBlock {
 
     /// The block of a node; `system` says whether it is under `^sys`.
     pub(crate) fn from_node(node: NodeRef<'_>, system: bool) -> Self {
+        let fields = node.fields().filter(|(name, _)| name.starts_with("data_"));
+        let data = fields.map(|(name, value)| (name.into(), value.canonical().into()));
         Self {
+            data: data.collect(),
             parent: node.parent().map_or("", NodeRef::id).into(),
-            ..Self::apart(node, system)
+            ..Self::without_fields(node, system)
         }
     }
 
-    /// As [`ThreadBlock::from_node`], without what it is in: only the node is read.
-    pub(super) fn apart(node: NodeRef<'_>, system: bool) -> Self {
-        let default = if system { "system" } else { "user" };
-        let kind = node.kind();
-        let mut content = None;
-        let mut data = Vec::new();
-        for (name, value) in node.fields() {
-            if name == "content" {
-                content = Some(if system && kind == Some("tool") {
-                    compact(&value.json()).into()
-                } else {
-                    value.canonical().into()
-                });
-            } else if name.starts_with("data_") {
-                data.push((name.into(), value.canonical().into()));
-            }
-        }
+    /// As [`ThreadBlock::from_node`], of any block, without what it is in, and with no custom fields but those that say
+    /// what is sent.
+    pub(super) fn apart<'a>(block: impl BlockFields<'a>, system: bool) -> Self {
+        let value = |name: &str| Some(block.field(name)?.canonical());
+        let data = FIELDS.iter();
+        let data = data.filter_map(|name| Some(((*name).into(), value(name)?.into())));
         Self {
-            id: node.id().into(),
-            role: node.role().unwrap_or(default).into(),
-            kind: kind.map(Into::into),
-            key: node.key().map(Into::into),
+            data: data.collect(),
+            ..Self::without_fields(block, system)
+        }
+    }
+
+    fn without_fields<'a>(block: impl BlockFields<'a>, system: bool) -> Self {
+        let default = if system { "system" } else { "user" };
+        let is_tool = system && block.kind() == Some("tool");
+        let content = block.field("content").map(|content| {
+            if is_tool {
+                compact(&content.json()).into()
+            } else {
+                content.canonical().into()
+            }
+        });
+        Self {
+            id: block.id().into(),
+            role: block.role().unwrap_or(default).into(),
+            kind: block.kind().map(Into::into),
+            key: block.key().map(Into::into),
             content,
-            data,
+            data: Vec::new(),
             parent: "".into(),
             system,
         }

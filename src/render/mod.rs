@@ -36,6 +36,7 @@ mod thread;
 mod tool;
 mod wording;
 
+pub(crate) use block::BlockFields;
 pub use block::ThreadBlock;
 pub use error::RenderError;
 pub(crate) use grouping::Grouping;
@@ -47,6 +48,7 @@ pub use provider::Provider;
 pub(crate) use thread::parameters as parameters_of;
 pub use thread::{Contents, Source, Thread};
 pub(crate) use tool::is_kept;
+pub(crate) use wording::SentTexts;
 pub use wording::Wording;
 
 use std::io::Write;

@@ -1,10 +1,10 @@
 //! What of a block reaches the model, whatever the provider's form.
 
-use super::block::ThreadBlock;
+use super::block::{BlockFields, ThreadBlock};
 use super::media::Media;
 use super::piece::{SentPiece, call_of};
-use crate::index::NodeRef;
-use crate::json::string;
+use crate::json::{JsonValue, string};
+use std::borrow::Cow;
 
 /// What rendering sends of a block, as texts: without quotes of JSON, and without what a provider's
 /// form adds around it.
@@ -65,14 +65,57 @@ impl Wording {
         }
     }
 
-    /// As [`Wording::from_block`], of the block of a node; `system` says that it is under `^sys`. No other node is
-    /// read.
-    pub(crate) fn of_node(node: NodeRef<'_>, system: bool) -> Self {
-        Self::from_block(&ThreadBlock::apart(node, system))
+    /// The name and the text.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let texts = [&self.name, &self.text].into_iter();
+        texts.filter_map(|text| text.as_deref())
+    }
+}
+
+/// A [`Wording`] that borrows what is stored as it is sent.
+#[derive(Debug, Default)]
+pub(crate) struct SentTexts<'a> {
+    name: Option<Cow<'a, str>>,
+    pub(crate) text: Option<Cow<'a, str>>,
+    pub(crate) media: bool,
+}
+
+impl<'a> SentTexts<'a> {
+    /// As [`Wording::from_block`]; `system` says that the block is under `^sys`. Nothing else is read.
+    pub(crate) fn new(block: impl BlockFields<'a>, system: bool) -> Self {
+        if let Some(JsonValue::Text(text)) = block.field("content")
+            && let Some(found) = Self::as_stored(block, system, text)
+        {
+            return found;
+        }
+        let wording = Wording::from_block(&ThreadBlock::apart(block, system));
+        Self {
+            name: wording.name.map(Cow::Owned),
+            text: wording.text.map(Cow::Owned),
+            media: wording.media,
+        }
+    }
+
+    /// Of a block whose content is this text; `None` if it is not sent as it is.
+    fn as_stored(block: impl BlockFields<'a>, system: bool, text: &'a str) -> Option<Self> {
+        let name = match block.kind() {
+            Some("image") => return None,
+            Some("tool") if system => return None,
+            Some("call") => match block.field("data_call_name") {
+                None => Some(block.key().unwrap_or("unknown")),
+                name => name.and_then(JsonValue::text),
+            },
+            _ => None,
+        };
+        block.field("data_verbatim").is_none().then_some(Self {
+            name: name.map(Cow::Borrowed),
+            text: Some(Cow::Borrowed(text)),
+            media: false,
+        })
     }
 
     /// The name and the text.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         let texts = [&self.name, &self.text].into_iter();
         texts.filter_map(|text| text.as_deref())
     }

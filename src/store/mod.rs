@@ -40,6 +40,8 @@ use std::sync::Arc;
 
 pub use ask::StoreSelection;
 pub use ask::answers::{StoreAnswers, StoreCounts, StoreIds, StoreReason, StoreRoute};
+#[cfg(feature = "cli")]
+pub(crate) use ask::blocks::StoreBlock;
 pub use ask::question::{SessionAnswer, SessionIds};
 pub use ask::rows::SqlRow;
 pub use build::Durability;

@@ -7,12 +7,13 @@ use super::command::{Invocation, RunCommand, print, say};
 use super::input;
 use super::options::{FormArgs, PrintAs, TokenizerArgs, named, rows};
 use super::sessions::{
-    EVERY_LOG, EmptyAnswers, InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs,
-    note_reconstructed, or_newest,
+    EVERY_LOG, EmptyAnswers, InspectedArgs, MOST_ASKED, Opened, PriceArgs, SessionsArgs, TimeArgs,
+    first_stored, note_reconstructed, open_store, or_newest, stored_name,
 };
 use super::words::retyped;
 use super::words::{exists, is_file, split_operands};
 use crate::app::present::sessions::time;
+use crate::app::present::stores::Access;
 use crate::app::present::{Exit, Failure, Result, answer, counted, printable};
 use crate::engine::{EmptyAnswer, Engine, Log, LogEntry};
 use crate::history::Session;
@@ -21,7 +22,7 @@ use crate::inspect::{
     ReportOptions, Search, ShowReport, Step, StepReport, TokenReport, Top, UnusedReport, Usage,
     UsageBy, WithoutReport, in_conditions,
 };
-use crate::store::Store;
+use crate::store::{Store, StoreRoute};
 use crate::support::diag::Error;
 use crate::support::lock;
 use crate::support::table::{Paint, TableCell, TextTable};
@@ -539,6 +540,61 @@ impl RunCommand for TopArgs {
         }
         let part = part.only(selector);
         let names = or_newest(names, with.limits)?;
+        let stored = self.of_statement(&engine, &names, &part)?;
+        let (top, empty) = match stored {
+            Some(found) => found,
+            None => self.of_sessions(&engine, &names, &part, with)?,
+        };
+        empty.say(with);
+        with.print(&top, || top.text(with.paint()))
+    }
+}
+
+impl TopArgs {
+    /// Of all sessions of a store, the sums of what one statement of its database gives; `None` where sessions have to be
+    /// loaded.
+    fn of_statement(
+        &self,
+        engine: &Engine,
+        names: &[String],
+        part: &Part,
+    ) -> Result<Option<(Top, EmptyAnswers)>> {
+        let Some(address) = self.sessions.whole_store(names) else {
+            return Ok(None);
+        };
+        let store = open_store(address.store, Access::Read)?;
+        let tokenizer = match self.tokenizer.tokenizer {
+            Some(given) => given,
+            None => match first_stored(&store, address, 1)?.pop() {
+                Some(first) => Top::fitting(engine, &first.session, part),
+                None => return Ok(None),
+            },
+        };
+        let mut top = Top::new(By::parse(&self.by), tokenizer);
+        let name = |name: &str| stored_name(address, name);
+        let route = top.add_stored(&store, address.glob(), name, part)?;
+        if route != StoreRoute::Statement || top.sessions == 0 {
+            return Ok(None);
+        }
+        let mut empty = EmptyAnswers::default();
+        if top.groups().is_empty() {
+            let sessions = usize::try_from(top.sessions).unwrap_or(usize::MAX);
+            let most = if sessions <= MOST_ASKED { sessions } else { 1 };
+            for opened in first_stored(&store, address, most)? {
+                empty.add(&opened, opened.nothing(engine, part));
+            }
+            empty.sessions = sessions;
+        }
+        Ok(Some((top, empty)))
+    }
+
+    fn of_sessions(
+        &self,
+        engine: &Engine,
+        names: &[String],
+        part: &Part,
+        with: &Invocation,
+    ) -> Result<(Top, EmptyAnswers)> {
         // By session, if it is not a group of blocks.
         let by = By::parse(&self.by);
         let tokenizer = OnceLock::new();
@@ -556,23 +612,22 @@ impl RunCommand for TopArgs {
                 None => &*opened.name,
                 Some(_) => opened.label().unwrap_or_default(),
             };
-            let added = top.add(&engine, name, &opened.session, &part);
+            let added = top.add(engine, name, &opened.session, part);
             free().push(top);
             let added = added.map_err(|error| opened.failure(error));
-            Some(added.map(|()| opened.nothing(&engine, &part)))
+            Some(added.map(|()| opened.nothing(engine, part)))
         };
         let mut empty = EmptyAnswers::default();
         let visit = &mut |opened: &Opened, added: Option<Result<Option<EmptyAnswer>>>| {
-            let fitting = || Top::fitting(&engine, &opened.session, &part);
+            let fitting = || Top::fitting(engine, &opened.session, part);
             tokenizer.get_or_init(fitting);
             empty.add(opened, added.or_else(|| add(opened)).transpose()?.flatten());
             Ok(())
         };
-        self.sessions.each_read(&names, None, with, &add, visit)?;
-        empty.say(with);
+        self.sessions.each_read(names, None, with, &add, visit)?;
         let mut top = Top::new(by, tokenizer.get().copied().unwrap_or_default());
         free().iter().for_each(|other| top.include(other));
-        with.print(&top, || top.text(with.paint()))
+        Ok((top, empty))
     }
 }
 

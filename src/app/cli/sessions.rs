@@ -883,7 +883,7 @@ pub(super) struct Opened {
 impl Opened {
     fn stored(address: StoreAddress<'_>, name: &str, session: Arc<Session>, several: bool) -> Self {
         Self {
-            name: format!("{}#{name}", without_passwords(address.store)),
+            name: stored_name(address, name),
             session,
             log: None,
             several,
@@ -916,6 +916,25 @@ impl Opened {
     }
 }
 
+/// What names a session of a store, without passwords.
+pub(super) fn stored_name(address: StoreAddress<'_>, name: &str) -> String {
+    format!("{}#{name}", without_passwords(address.store))
+}
+
+/// The first sessions of those that an address of several names.
+pub(super) fn first_stored(
+    store: &Store,
+    address: StoreAddress<'_>,
+    most: usize,
+) -> Result<Vec<Opened>> {
+    let listed = store.page(address.glob(), "", most)?.into_iter();
+    let opened = listed.map(|one| {
+        let session = store.session(&one.info.name)?;
+        Ok(Opened::stored(address, &one.info.name, session, true))
+    });
+    opened.collect()
+}
+
 /// The most sessions of which it is said together why nothing was found.
 pub(super) const MOST_ASKED: usize = 64;
 
@@ -935,7 +954,7 @@ pub(super) fn unknown_in_all<'a>(
 /// The sessions in which the selector of a part finds nothing: if that is all of them, a note says why.
 #[derive(Default)]
 pub(super) struct EmptyAnswers {
-    sessions: usize,
+    pub(super) sessions: usize,
     /// Whether a session has something. Then the others are not kept, as each keeps its snapshots in memory.
     has_any: bool,
     /// Of the first one.
@@ -1105,6 +1124,13 @@ impl SessionsArgs {
         opening.each(&logs_of_machine()?, self, &|_| (), &mut |opened, ()| {
             visit(opened)
         })
+    }
+
+    /// The address of all that is read, if that is one of several sessions of a store and no option chooses among them.
+    pub(super) fn whole_store<'w>(&self, words: &'w [String]) -> Option<StoreAddress<'w>> {
+        let [word] = words else { return None };
+        let address = StoreAddress::parse(word)?;
+        (address.is_several() && self.is_all()).then_some(address)
     }
 
     /// Whether no option chooses among the sessions.

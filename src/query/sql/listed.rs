@@ -5,7 +5,7 @@ use crate::query::ir::{QueryTime, RangeAnswer, SelectorQuery};
 use super::error::Refused;
 use super::order::{Arrangement, OrderKeys, add_paths, window};
 use super::predicate::{NeededRows, PARENT, Predicates, ttl};
-use super::tables::Tables;
+use super::tables::{Tables, Wanted};
 use super::words::{CommonTables, SelectQuery};
 
 /// Which snapshots of a session share one list.
@@ -100,6 +100,10 @@ impl Lister<'_> {
         }
         if self.query.controls.unique {
             select.columns.push("n.key".to_owned());
+        }
+        if self.tables.wanted == Wanted::Blocks {
+            let place = "f.rank, f.top, f.unit_id, f.pre, f.pre_end";
+            select.columns.push(place.to_owned());
         }
         for test in &self.query.filters {
             let condition = predicates.test(test)?;

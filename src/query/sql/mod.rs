@@ -26,11 +26,11 @@ mod tables;
 mod words;
 
 pub use dialect::{Dialect, UnknownDialect};
+#[cfg(feature = "store")]
+pub(crate) use statement::{HAS_ATTRS, compile_columns, required_text};
 pub use statement::{Options, Shape, Statement};
 #[doc(hidden)]
 pub use statement::{compile, compile_with};
-#[cfg(feature = "store")]
-pub(crate) use statement::{compile_columns, required_text};
 #[cfg(feature = "store")]
 pub(crate) use tables::Wanted;
 

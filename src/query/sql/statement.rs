@@ -1,7 +1,7 @@
 //! A whole statement: the steps of every group, their union, order and window, and what is shown.
 
 #[cfg(feature = "store")]
-use crate::query::ir::{Chain, PickOrTest, QueryStep};
+use crate::query::ir::{Chain, PickOrTest, QueryStep, RowOrder};
 use crate::query::ir::{RangeAnswer, SelectorQuery};
 use crate::support::diag::Error;
 
@@ -19,6 +19,8 @@ use super::tables::{Tables, Wanted};
 #[cfg(feature = "store")]
 use super::words::any;
 use super::words::{CommonTables, SelectQuery};
+#[cfg(feature = "store")]
+use std::borrow::Cow;
 
 /// What the rows of a [`Statement`] are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,7 +96,7 @@ pub fn compile_with(
 /// The statement of a query whose rows have less: the name of the session and the id, or how many there are. Its rows
 /// are in byte order of names, and those of a session in the order of the result; a session without any has
 /// none. `among` is a query of the numbers of the sessions that can match at all, `session_id`, each once.
-/// `None` if the query is not one of nodes.
+/// `None` if the query is not one of nodes, or blocks are wanted of several snapshots or of a page of the result.
 ///
 /// # Errors
 /// As [`compile_with`].
@@ -106,9 +108,19 @@ pub(crate) fn compile_columns(
     among: Option<String>,
     wanted: Wanted,
 ) -> Result<Option<String>, Error> {
-    if query.is_none() || SharedLists::from_query(query) == SharedLists::Each {
+    let lists = SharedLists::from_query(query);
+    if query.is_none() || lists == SharedLists::Each {
         return Ok(None);
     }
+    let mut query = Cow::Borrowed(query);
+    if wanted == Wanted::Blocks {
+        // A block counts once in each snapshot, wherever its match is in a list of the whole result.
+        if lists != SharedLists::One || query.controls.unique || query.controls.limit.is_some() {
+            return Ok(None);
+        }
+        query.to_mut().controls.order = RowOrder::Pre;
+    }
+    let query = &*query;
     let built = check(dialect, options);
     let built = built.and_then(|()| build(query, dialect, options, among, wanted));
     let built = built.map_err(|refused| refused.into_error(query, dialect))?;
@@ -293,6 +305,9 @@ fn write(
                     .from(format!("{listed} r"))
                     .end("group by r.name")
                     .end("order by r.name"),
+                Wanted::Blocks => {
+                    blocks(tables, &listed).end(format!("order by r.name, {order}, n.pre"))
+                }
             },
         }
     };
@@ -323,4 +338,52 @@ fn nodes(tables: &Tables, listed: &str) -> SelectQuery {
         .from(tables.ordered(&snapshot))
         .from(tables.ordered(&session))
         .end("order by session, ord")
+}
+
+/// The columns of [`Wanted::Blocks`], in order.
+const BLOCK_COLUMNS: [&str; 17] = [
+    "r.session_id",
+    "r.name",
+    "r.rank",
+    "r.top",
+    "r.unit_id",
+    "n.pre",
+    "n.class",
+    "n.id",
+    "n.role",
+    "n.kind",
+    "n.key",
+    "n.extra",
+    "b.json",
+    "b.text",
+    "data_verbatim",
+    "data_call_name",
+    "data_call_id",
+];
+
+/// The bit of `node.present` that says that rows of `attr` belong to the node.
+pub(crate) const HAS_ATTRS: i64 = 1 << 12;
+
+/// The blocks in what was found. A custom attribute is its type, a colon and its text.
+fn blocks(tables: &Tables, listed: &str) -> SelectQuery {
+    let attr = tables.table("attr");
+    let columns = BLOCK_COLUMNS.map(|column| {
+        let kinds = match column {
+            "data_verbatim" => "",
+            "data_call_name" | "data_call_id" => " and n.kind in ('call', 'result', 'error')",
+            column => return column.to_owned(),
+        };
+        format!(
+            "case when (n.present & {HAS_ATTRS}) <> 0{kinds} then (select a.type || ':' || coalesce(a.text, '') \
+             from {attr} a where a.unit_id = n.unit_id and a.pre = n.pre and a.name = '{column}' \
+             and a.ordinal = -1) end as {column}"
+        )
+    });
+    let inside = "n.pre >= r.pre and n.pre < r.pre_end and n.class in ('cb', '^root', '^seq')";
+    let node = tables.join_node("n", "r", "r.unit_id", inside);
+    let body = tables.table("body");
+    SelectQuery::new(columns.join(", "))
+        .from(format!("{listed} r"))
+        .from(tables.ordered(&node))
+        .from(format!("left join {body} b on b.body_id = n.body_id"))
 }

@@ -32,6 +32,13 @@ pub(crate) enum Wanted {
     /// The name of the session and how many nodes there are, of the sessions with any.
     #[cfg_attr(not(feature = "store"), expect(dead_code, reason = "a store asks so"))]
     Counts,
+    /// The name of the session and what sizes and groups are made of: of the blocks that lie in what is found, and of
+    /// the root and `^seq` in it.
+    #[cfg_attr(
+        not(feature = "cli"),
+        expect(dead_code, reason = "the command line asks so")
+    )]
+    Blocks,
 }
 
 #[derive(Clone, Debug)]

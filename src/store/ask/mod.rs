@@ -3,6 +3,7 @@
 //! | wanted | answered by |
 //! |---|---|
 //! | ids, counts | one statement over all sessions, or loaded sessions where it does not compile: see [`StoreRoute`] |
+//! | the blocks that are sized | one statement, or the caller loads sessions |
 //! | nodes, differences | loaded sessions, in parallel and within the budget of memory |
 //! | rows of SQL | one statement over all sessions |
 //!
@@ -11,6 +12,8 @@
 
 pub(crate) mod answers;
 mod batches;
+#[cfg(feature = "cli")]
+pub(crate) mod blocks;
 pub(crate) mod candidate;
 pub(crate) mod question;
 pub(crate) mod rows;

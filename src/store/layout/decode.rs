@@ -380,7 +380,7 @@ fn read_node(mut row: Cells<'_>) -> Result<NodeRow<'_>> {
 }
 
 /// Whether a text is one JSON value, as everything relies on that reads one later.
-fn is_json(text: &str) -> bool {
+pub(crate) fn is_json(text: &str) -> bool {
     let mut reader = Reader::new(text);
     reader.skip_value().is_ok() && reader.end().is_ok()
 }

@@ -10,6 +10,6 @@ pub(crate) const TAGS: i64 = 1 << 10;
 /// `parent_id`, that of the parent.
 pub(crate) const PARENT_ID: i64 = 1 << 11;
 /// Rows of `attr` belong to the node.
-pub(crate) const ATTRS: i64 = 1 << 12;
+pub(crate) const ATTRS: i64 = crate::query::sql::HAS_ATTRS;
 /// `ttl`, as null.
 pub(crate) const NULL_TTL: i64 = 1 << 13;

@@ -11,4 +11,5 @@ mod injection;
 mod plans;
 mod questions;
 mod refused;
+mod sized;
 mod sqlite;
