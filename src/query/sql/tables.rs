@@ -34,10 +34,7 @@ pub(crate) enum Wanted {
     Counts,
     /// The name of the session and what sizes and groups are made of: of the blocks that lie in what is found, and of
     /// the root and `^seq` in it.
-    #[cfg_attr(
-        not(feature = "cli"),
-        expect(dead_code, reason = "the command line asks so")
-    )]
+    #[cfg_attr(not(feature = "store"), expect(dead_code, reason = "a store asks so"))]
     Blocks,
 }
 

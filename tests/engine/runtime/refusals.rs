@@ -789,7 +789,7 @@ fn unknown_members_are_answered_with_what_was_meant() {
 fn parameters_and_tools_that_are_no_objects_are_refused() {
     let mut context = Context::new();
     let cases = [
-        ("{model}", "expected a string", Some(1)),
+        ("{model}", "expected a key in double quotes", Some(1)),
         (
             "[1]",
             "the parameters of a request must be a JSON object",
@@ -829,5 +829,11 @@ fn parameters_and_tools_that_are_no_objects_are_refused() {
 fn saving_without_a_store_is_refused() {
     let error = Context::new().save().unwrap_err();
     assert_eq!(error.code(), pactql::Code::Store);
-    assert!(error.to_string().contains("SessionFile::save"));
+    assert!(
+        error
+            .first()
+            .help
+            .as_ref()
+            .is_some_and(|help| help.contains("SessionFile::save"))
+    );
 }

@@ -167,7 +167,7 @@ fn others_are_loaded() {
 fn random_sessions_are_sized_alike() {
     let folder = Folder::quick();
     let samples: Vec<Sample> = (0..12).map(|seed| Sample::new(seed * 7001 + 5)).collect();
-    let texts: Vec<String> = samples.iter().map(|sample| sample.text().into()).collect();
+    let texts: Vec<String> = samples.iter().map(|sample| sample.text()).collect();
     let store = store_of(&folder, &texts);
     let mut rng = Rng::new(23);
     let (mut asked, mut stated) = (0, 0);
