@@ -130,9 +130,11 @@ impl Attempts {
         self.entries().map(|entry| &entry.attempt)
     }
 
-    /// The attempts of a cycle, newest first.
+    /// The attempts of a cycle, newest first. Logarithmic in all attempts, as cycles ascend.
     pub fn of_cycle(&self, cycle: i64) -> impl Iterator<Item = &Attempt> {
-        self.iter().filter(move |attempt| attempt.cycle_id == cycle)
+        let entries = self.up_from(self.before(cycle.saturating_add(1)));
+        let attempts = entries.map(|entry| &entry.attempt);
+        attempts.take_while(move |attempt| attempt.cycle_id == cycle)
     }
 
     pub(crate) fn entries(&self) -> impl Iterator<Item = &AttemptEntry> {
@@ -173,9 +175,23 @@ impl Attempts {
         Self(self.0.with_end(self.len() - 1, [Arc::new(entry)]))
     }
 
+    /// How many attempts are of earlier cycles. Logarithmic.
     fn before(&self, cycle: i64) -> usize {
-        let later = self.iter().take_while(|attempt| attempt.cycle_id >= cycle);
-        self.len() - later.count()
+        let is_earlier = |at: usize| {
+            self.0
+                .get(at)
+                .is_some_and(|entry| entry.attempt.cycle_id < cycle)
+        };
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_earlier(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 
     pub(crate) fn up_to(&self, cycle: i64) -> Self {

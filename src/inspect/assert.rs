@@ -325,7 +325,7 @@ fn cost(
     let mut unknown = Vec::new();
     let mut since: Option<(i64, Money)> = None;
     for snapshot in history.committed() {
-        let (call, cycle) = (options.prices.call(snapshot), snapshot.cycle());
+        let (call, cycle) = (options.prices.call(&history, snapshot), snapshot.cycle());
         let unpriced = used.unpriced;
         used.add(&call, &options.prices, || {
             let sent = Sent::from_snapshot(snapshot, &mut counts);

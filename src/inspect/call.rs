@@ -1,10 +1,10 @@
 //! What a snapshot says of the provider call of its cycle: `usage` and `meta` (INSPECT §1).
 
-use crate::history::{AttemptStatus, CommitCall, History, LoadFailure, Position};
+use crate::history::{Attempt, AttemptStatus, CommitCall, History, LoadFailure, Position};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, Member, elements, get, members, string};
 use crate::render::Provider;
-use crate::tree::timestamp::millis;
+use crate::tree::timestamp::{millis, nanos_of_rfc3339};
 use crate::tree::{Meta, NodeClass};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -35,7 +35,7 @@ pub struct Call {
     /// What the call cost by the log's own account, in nano-dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logged_nano_dollars: Option<u64>,
-    /// How long the call took by the log's own account, in milliseconds.
+    /// How long the call took, in milliseconds: by the log's own account, or by that of the runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<u64>,
     /// What the log says went wrong while the reply came.
@@ -103,10 +103,54 @@ pub(super) fn is_zero(count: &usize) -> bool {
 }
 
 impl Call {
-    /// What a snapshot says. Linear in its `meta` and `usage`.
+    /// What a snapshot says, without the attempts of the runtime, which are beside it. Linear in its `meta` and `usage`.
     #[must_use]
     pub fn from_snapshot(snapshot: &Snapshot) -> Self {
         Self::new(snapshot)
+    }
+
+    /// What a snapshot of a history says, and the attempts of its cycle; of a working state, those of the cycle in progress.
+    /// Linear in all of these.
+    ///
+    /// ```
+    /// use pactql::{Context, Message, Provider, inspect::Call};
+    /// let mut context = Context::new();
+    /// context.append(Message::user("Hello"))?;
+    /// context.render(Provider::OpenAi)?;
+    /// context.fail_attempt("overloaded")?;
+    /// let history = context.session().history();
+    /// let call = Call::in_history(&history, history.latest().expect("a working state"));
+    /// assert_eq!((call.failed, call.error.as_deref()), (1, Some("overloaded")));
+    /// # Ok::<(), pactql::Error>(())
+    /// ```
+    #[must_use]
+    pub fn in_history(history: &History, snapshot: &Snapshot) -> Self {
+        Self::new(snapshot).with_attempts(history, cycle_of(snapshot))
+    }
+
+    /// The call with the attempts that the runtime made in a cycle.
+    pub(super) fn with_attempts(mut self, history: &History, cycle: i64) -> Self {
+        let (mut answered, mut failed) = (None, None);
+        for attempt in history.attempts().of_cycle(cycle) {
+            match attempt.status {
+                AttemptStatus::Completed => {
+                    answered.get_or_insert(attempt);
+                }
+                AttemptStatus::Error => {
+                    self.failed += 1;
+                    failed.get_or_insert(attempt);
+                }
+                AttemptStatus::Canceled => self.canceled += 1,
+                AttemptStatus::Running => continue,
+            }
+            self.made = true;
+        }
+        let took = |attempt: &Attempt| between(&attempt.started_at, attempt.ended_at.as_deref()?);
+        self.error = failed
+            .and_then(|attempt| attempt.error.clone())
+            .or(self.error);
+        self.latency_ms = self.latency_ms.or(answered.and_then(took));
+        self
     }
 
     pub(super) fn new(commit: &impl CallOrigin) -> Self {
@@ -288,6 +332,12 @@ fn last_of<'t>(
     // A log without times has positions in their place, from 1970 on.
     let time = times.last().filter(|time| !time.starts_with("1970-"));
     time.map(str::to_owned)
+}
+
+/// From one time to another, in milliseconds; `None` if it is before it.
+pub(super) fn between(from: &str, to: &str) -> Option<u64> {
+    let [from, to] = [from, to].map(nanos_of_rfc3339);
+    u64::try_from(to?.checked_sub(from?)? / 1_000_000).ok()
 }
 
 /// The cycle whose request a snapshot has: of a working state, the one in progress.

@@ -2,8 +2,9 @@
 //!
 //! Money is counted in nano-dollars, in integers.
 
-use super::call::{Call, CallOrigin};
+use super::call::Call;
 use super::tokenizer::plain_name;
+use crate::history::History;
 use crate::index::Snapshot;
 use crate::json::{Reader, get, members, string};
 use serde::Serialize;
@@ -179,16 +180,15 @@ impl Prices {
         self.model.as_deref()
     }
 
-    /// The call of a snapshot; if it names no model, with the one that is set.
-    pub(super) fn call(&self, snapshot: &Snapshot) -> Call {
-        self.call_of(snapshot)
-    }
-
-    /// As [`Self::call`], also of a snapshot that is not loaded.
-    pub(super) fn call_of(&self, commit: &impl CallOrigin) -> Call {
-        let mut call = Call::new(commit);
+    /// A call; if it names no model, with the one that is set.
+    pub(super) fn with_model(&self, mut call: Call) -> Call {
         call.model = call.model.or_else(|| self.model.clone());
         call
+    }
+
+    /// The call of a snapshot of a history, as [`Self::with_model`].
+    pub(super) fn call(&self, history: &History, snapshot: &Snapshot) -> Call {
+        self.with_model(Call::in_history(history, snapshot))
     }
 
     /// The day of the prices.

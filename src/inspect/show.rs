@@ -43,6 +43,7 @@ pub struct ShowReport {
 impl Report for ShowReport {
     fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
+        history.fetch_attempts()?;
         let (snapshots, _) = options.each(engine, &history, |chosen, counts| {
             Ok(one(&history, chosen, options.before_reply, counts)?)
         })?;
@@ -116,7 +117,7 @@ fn one(
         label: chosen.at.to_string(),
         cycle,
         time: time_of(snapshot),
-        call: Call::from_snapshot(snapshot),
+        call: Call::in_history(history, snapshot),
         parameters: parameters_of(snapshot).map(Into::into),
         tokenizer: counts.tokenizer(),
         tokens: blocks.iter().map(|block| block.tokens).sum(),

@@ -1,6 +1,8 @@
 //! One line for each cycle of a session: what was sent, what came back, what changed (INSPECT §4).
 
-use super::call::{Call, exact_time_of, is_reply, last_time, newest, time_of, time_of_summary};
+use super::call::{
+    Call, between, exact_time_of, is_reply, last_time, newest, time_of, time_of_summary,
+};
 use super::groups::call_name;
 use super::part::{Part, saying};
 use super::prefix::{Difference, PrefixStep, by_cycle};
@@ -15,7 +17,6 @@ use crate::support::diag::{Code, Error};
 use crate::support::table::{Paint, TableCell, TextTable, Tint};
 use crate::support::text::{amount, clean, printable};
 use crate::tree::NodeClass;
-use crate::tree::timestamp::nanos_of_rfc3339;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -175,7 +176,7 @@ impl Report for StepReport {
             if !wanted.contains(&entry.cycle) {
                 continue;
             }
-            let call = Call::from_snapshot(snapshot);
+            let call = Call::in_history(&history, snapshot);
             let measured = duration_ms(snapshot);
             // A log with one time for a call does not say when the call began.
             let gap = before.filter(|_| measured != Some(0));
@@ -274,21 +275,16 @@ fn says_the_same(before: Option<&Snapshot>, snapshot: &Snapshot, id: &str) -> bo
 
 /// From the newest input of a request to its reply, in milliseconds, if the log has times.
 fn duration_ms(snapshot: &Snapshot) -> Option<u64> {
-    between(asked(snapshot), last_time(snapshot, true))
+    between(&asked(snapshot)?, &last_time(snapshot, true)?)
 }
 
 /// From the time of a snapshot to the newest input of the request of the next one, in milliseconds.
 pub(super) fn gap_ms(before: &Snapshot, snapshot: &Snapshot) -> Option<u64> {
-    between(exact_time_of(before), asked(snapshot))
+    between(&exact_time_of(before)?, &asked(snapshot)?)
 }
 
 fn asked(snapshot: &Snapshot) -> Option<String> {
     time_of_summary(snapshot).or_else(|| last_time(snapshot, false))
-}
-
-fn between(from: Option<String>, to: Option<String>) -> Option<u64> {
-    let [from, to] = [from, to].map(|time| nanos_of_rfc3339(&time?));
-    u64::try_from(to?.checked_sub(from?)? / 1_000_000).ok()
 }
 
 pub(super) fn is_utc(time: &str) -> bool {

@@ -108,7 +108,7 @@ impl Report for TokenReport {
         let (snapshots, mut counts) = options.each(engine, &history, |chosen, counts| {
             let groups = groups.add_up(chosen, counts);
             let totals: Totals = groups.iter().map(|group| group.totals).sum();
-            let call = options.prices.call(&chosen.snapshot);
+            let call = options.prices.call(&history, &chosen.snapshot);
             Ok(SnapshotTokens {
                 reply: reply(chosen, counts),
                 cost: cost(chosen, &call, &options.prices, counts),
@@ -124,10 +124,14 @@ impl Report for TokenReport {
         let mut calls = Vec::new();
         for snapshot in history.committed() {
             let mut used = Used::default();
-            used.add(&options.prices.call(snapshot), &options.prices, || {
-                let sent = Sent::from_snapshot(snapshot, &mut counts);
-                Some((sent.request, sent.reply))
-            });
+            used.add(
+                &options.prices.call(&history, snapshot),
+                &options.prices,
+                || {
+                    let sent = Sent::from_snapshot(snapshot, &mut counts);
+                    Some((sent.request, sent.reply))
+                },
+            );
             if used.requests + used.unanswered > 0 {
                 all.include(&used);
                 calls.push((Response::new(&**snapshot), used));

@@ -297,7 +297,7 @@ impl Usage {
 
     fn add_commit(&mut self, name: &str, commit: &impl CallOrigin) {
         ensure();
-        let call = self.table.call_of(commit);
+        let call = self.table.with_model(Call::new(commit));
         if !call.made && call.unanswered == 0
             || self.is_repeated(Response::new(commit).as_ref(), call.made)
         {

@@ -1,6 +1,7 @@
 //! What was sent in vain: texts that one request sends more than once, and tools that the model was given and never
 //! called (INSPECT §4).
 
+use super::call::Call;
 use super::groups::{Counts, call_name, tool_name};
 use super::part::{ChosenSnapshot, Region};
 use super::prices::{Money, Price};
@@ -287,7 +288,7 @@ impl Report for UnusedReport {
         let (snapshots, counts) = options.each(engine, &history, |chosen, counts| {
             let snapshot = &chosen.snapshot;
             calls.read(snapshot);
-            let call = options.prices.call(snapshot);
+            let call = options.prices.with_model(Call::from_snapshot(snapshot));
             let price = call.model.as_deref();
             let price = price.and_then(|model| options.prices.find(model));
             model = call.model.clone().or(model.take());

@@ -89,7 +89,7 @@ impl Report for WithoutReport {
         let mut before: Option<(Blocks<'_>, Blocks<'_>)> = None;
         let mut left_out: HashSet<&str> = HashSet::new();
         for chosen in chosen.iter().inspect(|_| ensure()) {
-            let mut then = options.prices.call(&chosen.snapshot);
+            let mut then = options.prices.call(&history, &chosen.snapshot);
             if !then.made {
                 continue;
             }

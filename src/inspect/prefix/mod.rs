@@ -385,12 +385,12 @@ impl PrefixReport {
     /// Adds to each step what it cost more and what the provider missed. `requests` are the snapshots of the steps.
     fn set_prices(&mut self, requests: &[&Snapshot], prices: &Prices) {
         for (at, (step, snapshot)) in self.steps.iter_mut().zip(requests).enumerate() {
-            step.call = prices.call(snapshot);
+            step.call = prices.with_model(std::mem::take(&mut step.call));
             step.missed_nano_dollars = step.miss(prices);
             if let Some(before) = at.checked_sub(1).and_then(|at| requests.get(at)) {
                 let model = step.call.model.as_deref();
                 let price = model.and_then(|model| prices.find(model));
-                let before = (*before, &prices.call(before));
+                let before = (*before, &prices.with_model(Call::from_snapshot(before)));
                 step.missed = Missed::new(self.provider, before, snapshot, step, price);
             }
         }
@@ -539,7 +539,7 @@ impl Walk<'_> {
         history: &History,
         snapshot: &Arc<Snapshot>,
     ) -> Result<Option<PrefixStep>, RenderError> {
-        let call = Call::from_snapshot(snapshot);
+        let call = Call::in_history(history, snapshot);
         self.compaction |= call.compaction;
         if !call.made && !snapshot.is_working() {
             return Ok(None);

@@ -301,7 +301,7 @@ impl<'a> PageWriter<'a> {
         let call = &step.call;
         let time = time_of(&step.snapshot).map(|time| self.text(&time));
         let parameters = parameters_of(&step.snapshot);
-        let priced = self.prices.call(&step.snapshot);
+        let priced = self.prices.with_model(call.clone());
         let price = priced
             .model
             .as_deref()

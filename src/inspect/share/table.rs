@@ -76,7 +76,7 @@ impl ShareTable {
             sums: (0, 0),
         };
         for snapshot in history.committed().iter() {
-            builder.step(snapshot);
+            builder.step(history, snapshot);
         }
         builder.table
     }
@@ -100,7 +100,7 @@ struct TableBuilder<'a> {
 }
 
 impl TableBuilder<'_> {
-    fn step(&mut self, snapshot: &Arc<Snapshot>) {
+    fn step(&mut self, history: &History, snapshot: &Arc<Snapshot>) {
         let count = snapshot.unit_count();
         let before = self.table.steps.last().map(|step| &*step.snapshot);
         let first = before.map_or(0, |before| snapshot.units_shared(before));
@@ -137,7 +137,7 @@ impl TableBuilder<'_> {
         self.list.splice(start..gone_end, fresh);
         self.table.steps.push(TableStep {
             snapshot: Arc::clone(snapshot),
-            call: Call::from_snapshot(snapshot),
+            call: Call::in_history(history, snapshot),
             splices,
             blocks: self.list.len(),
             tokens,

@@ -2,6 +2,7 @@
 
 mod across;
 mod assert;
+mod ends;
 mod fields;
 mod grep;
 mod linear;
