@@ -8,7 +8,7 @@
 //!
 //! | part | files |
 //! |---|---|
-//! | what a report is about | `part`, `call`, `sent`, `search`, `condition` |
+//! | what a report is about | `part`, `call`, `happened`, `sent`, `search`, `condition` |
 //! | what reports have in common | `report`, `lists` |
 //! | counting | `tokenizer`, `vocabulary`, `groups`, `prices` |
 //! | reports | `across`, `assert`, `fields`, `grep`, `prefix`, `runs`, `show`, `steps`, `tokens`, `usage`, `waste`, `without` |
@@ -21,6 +21,7 @@ mod condition;
 mod fields;
 mod grep;
 mod groups;
+mod happened;
 mod lists;
 mod part;
 mod prefix;
@@ -55,6 +56,7 @@ pub(crate) use condition::{in_conditions, is_condition};
 pub use fields::{Field, FieldValue, Fields, FieldsReport};
 pub use grep::{FoundBlock, GrepReport};
 pub use groups::{By, Counts, Group, Totals};
+pub use happened::StepEvent;
 pub use part::{Part, Region};
 pub use prefix::{
     Cause, Difference, MissCause, Missed, Place, PrefixReport, PrefixStep, PrefixTotals, form_of,
@@ -64,7 +66,7 @@ pub use report::{Report, ReportOptions};
 pub use runs::{Divergence, Meeting, Parted, Parting, Run, RunEnd};
 pub use search::{FoundLine, Search};
 pub use show::{News, ShowReport, Shown, ShownBlock};
-pub use steps::{Step, StepEvent, StepReport};
+pub use steps::{Step, StepReport};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};
 pub use tokens::{Cost, SnapshotTokens, TokenReport};
 pub use top::Top;

@@ -76,6 +76,10 @@ impl Part {
         self.time.as_deref().unwrap_or_default()
     }
 
+    pub(super) fn has_time(&self) -> bool {
+        self.time.is_some()
+    }
+
     /// The same, of all committed snapshots if there is no time.
     #[must_use]
     pub(super) fn or_history(&self) -> Self {

@@ -6,10 +6,10 @@
 
 use super::across::{Across, ComparedBlock, parameters};
 use super::call::{Call, cycle_of, is_reply};
+use super::happened::{StepEvent, events};
 use super::lists::ascending;
 use super::part::Region;
-use super::steps::{StepEvent, events};
-use crate::history::{ContentOptions, Position, Session};
+use crate::history::{ContentOptions, History, Position, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::members;
 use crate::support::cancel::ensure;
@@ -33,6 +33,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Run {
+    history: Arc<History>,
     steps: Vec<RunStep>,
 }
 
@@ -152,7 +153,10 @@ impl Run {
         if history.has_working() {
             snapshots.extend(history.load(Position::Working)?);
         }
-        let mut run = Self { steps: Vec::new() };
+        let mut run = Self {
+            history: Arc::clone(&history),
+            steps: Vec::new(),
+        };
         // The hash of the blocks of each number of units, of the step before.
         let mut hashes = vec![0];
         for snapshot in snapshots {
@@ -239,7 +243,8 @@ impl Run {
         RunEnd {
             steps: self.steps.len(),
             cycle: last.map(|snapshot| cycle_of(snapshot)),
-            events: happened.map_or_else(Vec::new, |(last, call)| events(last, call)),
+            events: happened
+                .map_or_else(Vec::new, |(last, call)| events(&self.history, last, call)),
             stop_reason: call.and_then(|call| call.stop_reason),
             block: last.and_then(|snapshot| {
                 let sent = |node: &NodeRef<'_>| is_sent(*node);

@@ -1,25 +1,23 @@
 //! One line for each cycle of a session: what was sent, what came back, what changed (INSPECT §4).
 
-use super::call::{
-    Call, between, exact_time_of, is_reply, last_time, newest, time_of, time_of_summary,
-};
-use super::groups::call_name;
+use super::call::{Call, between, exact_time_of, last_time, time_of, time_of_summary};
+use super::happened::{InProgress, StepEvent, events};
 use super::part::{Part, saying};
 use super::prefix::{Difference, PrefixStep, by_cycle};
-use super::report::{Report, ReportOptions};
+use super::report::{Report, ReportOptions, place};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
-use crate::history::{At, Session};
+use crate::history::{At, History, Session};
 use crate::index::Snapshot;
-use crate::json::JsonValue;
 use crate::support::cancel::ensure;
 use crate::support::diag::{Code, Error};
 use crate::support::table::{Paint, TableCell, TextTable, Tint};
-use crate::support::text::{amount, clean, printable};
+use crate::support::text::{amount, printable};
 use crate::tree::NodeClass;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// One step for each cycle: of the snapshots of a part; without a time, of all committed ones. The selector says
 /// which nodes are counted; without one, blocks.
@@ -36,7 +34,8 @@ pub struct StepReport {
     /// Why there are no prefixes, if requests have no form for the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_prefixes: Option<String>,
-    /// One for each committed snapshot, oldest first.
+    /// One for each committed snapshot, oldest first. Without a time, the last is the cycle in progress, with the label
+    /// `working`, if blocks came after the newest commit, or calls that were not answered.
     pub steps: Vec<Step>,
 }
 
@@ -44,9 +43,9 @@ pub struct StepReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Step {
-    /// `@t0`, `@t-1`, …
+    /// `@t0`, `@t-1`, …, or `working`.
     pub label: String,
-    /// The cycle.
+    /// The cycle; that of a working state is the one in progress.
     pub cycle: i64,
     /// When the reply came, or else when the newest block was made, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,78 +81,24 @@ pub struct Step {
     pub broken: Option<Difference>,
 }
 
-/// What happened in a cycle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum StepEvent {
-    /// Earlier messages were replaced by a summary.
-    Compaction,
-    /// Calls to the provider failed.
-    Failed {
-        /// How many.
-        count: usize,
-        /// What the last one said.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<String>,
-    },
-    /// Calls to the provider were stopped.
-    Canceled {
-        /// How many.
-        count: usize,
-    },
-    /// The reply was broken off, or the provider failed while it came.
-    BrokenOff {
-        /// What the log says, or else why the reply ended in the provider's word.
-        reason: String,
-    },
-    /// Results of tools that say they are errors came in.
-    ToolErrors {
-        /// How many.
-        count: usize,
-    },
-    /// The model replied with text.
-    Reply,
-    /// The model called tools.
-    Calls {
-        /// The names, each with how often it was called, in the order of the first call.
-        tools: Vec<(String, usize)>,
-    },
-}
-
-impl StepEvent {
-    /// The event in words, without control characters.
-    #[must_use]
-    pub fn text(&self) -> String {
-        match self {
-            Self::Compaction => "compaction".to_owned(),
-            Self::Failed { count, error: None } => format!("failed {count}×"),
-            Self::Failed {
-                count,
-                error: Some(error),
-            } => format!("failed {count}× ({})", clean(error, 60)),
-            Self::Canceled { count } => format!("canceled {count}×"),
-            Self::BrokenOff { reason } => format!("reply broken off ({})", clean(reason, 60)),
-            Self::ToolErrors { count } => format!("tool errors {count}×"),
-            Self::Reply => "reply".to_owned(),
-            Self::Calls { tools } => {
-                let tools = tools.iter().map(|(name, count)| match count {
-                    1 => clean(name, 40),
-                    count => format!("{} {count}×", clean(name, 40)),
-                });
-                let tools: Vec<String> = tools.collect();
-                format!("calls {}", tools.join(", "))
-            }
-        }
-    }
-}
-
 impl Report for StepReport {
     fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         history.fetch_all()?;
-        let wanted = Self::part(options).snapshots(engine, &history)?;
         let selector = options.part.selector.as_deref().unwrap_or(".cb");
+        let last = match InProgress::of(&history).filter(|_| !options.part.has_time()) {
+            Some(found) => Some(step_in_progress(engine, &history, selector, found)?),
+            None => None,
+        };
+        if let Some(last) = last.as_ref().filter(|_| history.committed().is_empty()) {
+            return Ok(Self {
+                tokenizer: options.counts(history.working().into_iter()).tokenizer(),
+                reconstructed: last.call.reconstructed,
+                no_prefixes: None,
+                steps: vec![last.clone()],
+            });
+        }
+        let wanted = Self::part(options).snapshots(engine, &history)?;
         let (log, changed) = engine.log_and_changed(session, selector)?;
         let mut counts = options.counts(wanted.iter().map(|(_, snapshot)| snapshot));
         let (prefixes, no_prefixes) = by_cycle(&history, options.provider, None, &mut counts);
@@ -195,7 +140,7 @@ impl Report for StepReport {
                     .iter()
                     .filter(|id| !says_the_same(before, snapshot, id))
                     .count(),
-                events: events(snapshot, &call),
+                events: events(&history, snapshot, &call),
                 prefix_percent: prefix
                     .filter(|prefix| prefix.before.is_some())
                     .map(PrefixStep::reused_percent),
@@ -203,6 +148,7 @@ impl Report for StepReport {
                 call,
             });
         }
+        steps.extend(last);
         Ok(Self {
             tokenizer: counts.tokenizer(),
             reconstructed: steps.iter().any(|step| step.call.reconstructed),
@@ -263,6 +209,46 @@ impl Report for StepReport {
     }
 }
 
+/// The cycle in progress as a step. Linear in the matches of the selector in the working state and in the newest snapshot.
+fn step_in_progress(
+    engine: &Engine,
+    history: &History,
+    selector: &str,
+    found: InProgress<'_>,
+) -> Result<Step, Error> {
+    // The rows are those of the snapshot that is read, and ages need some time.
+    let prepared = engine.prepare(&format!("@t0 {selector}"))?;
+    let ids = |snapshot: &Arc<Snapshot>| -> Result<HashSet<String>, Error> {
+        let rows = prepared.rows_of_snapshot(history, snapshot)?.into_iter();
+        Ok(rows.map(|row| snapshot.node(row).id().to_owned()).collect())
+    };
+    let before = history.committed().last();
+    let newer = ids(found.snapshot)?;
+    let older = before.map_or_else(|| Ok(HashSet::new()), ids)?;
+    let differs = |id: &&String| {
+        let version = |snapshot: &Snapshot| Some(snapshot.find(id)?.version());
+        let same = before.and_then(|before| version(before)) == version(found.snapshot);
+        let before = before.map(|before| &**before);
+        !same && !says_the_same(before, found.snapshot, id)
+    };
+    Ok(Step {
+        label: At::Working.to_string(),
+        cycle: found.cycle,
+        time: found.time,
+        duration_ms: found.call.latency_ms,
+        gap_ms: None,
+        tokens: None,
+        matches: newer.len(),
+        added: newer.difference(&older).count(),
+        removed: older.difference(&newer).count(),
+        changed: newer.intersection(&older).filter(differs).count(),
+        events: found.events,
+        prefix_percent: None,
+        broken: None,
+        call: found.call,
+    })
+}
+
 /// Whether a node is a block that says what it said before: what differs is for the log, such as a link.
 fn says_the_same(before: Option<&Snapshot>, snapshot: &Snapshot, id: &str) -> bool {
     let pair = before
@@ -299,63 +285,6 @@ pub(super) fn seconds(time: &str) -> String {
     }
 }
 
-pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
-    let cycle = snapshot.cycle().to_string();
-    let mut events = Vec::new();
-    if call.compaction {
-        events.push(StepEvent::Compaction);
-    }
-    if call.failed > 0 {
-        events.push(StepEvent::Failed {
-            count: call.failed,
-            error: call.error.clone(),
-        });
-    }
-    if call.canceled > 0 {
-        events.push(StepEvent::Canceled {
-            count: call.canceled,
-        });
-    }
-    let (mut errors, mut replied) = (0, false);
-    let mut tools: Vec<(String, usize)> = Vec::new();
-    for node in newest(snapshot) {
-        let is_reply = is_reply(node, &cycle);
-        match node.kind() {
-            Some("call") if is_reply => {
-                let name = call_name(node).unwrap_or_else(|| "unknown".to_owned());
-                match tools.iter_mut().find(|(known, _)| *known == name) {
-                    Some((_, count)) => *count += 1,
-                    None => tools.push((name, 1)),
-                }
-            }
-            Some("thinking") => {}
-            Some("result" | "error") if !is_reply => {
-                // What a compaction kept was counted before.
-                let is_new = node.cycle().is_none_or(|made| made == snapshot.cycle());
-                let is_error = node.field("data_is_error") == Some(JsonValue::Bool(true));
-                errors += usize::from(is_new && is_error);
-            }
-            _ => replied |= is_reply,
-        }
-    }
-    if errors > 0 {
-        events.push(StepEvent::ToolErrors { count: errors });
-    }
-    if replied {
-        events.push(StepEvent::Reply);
-    }
-    if !tools.is_empty() {
-        events.push(StepEvent::Calls { tools });
-    }
-    let stopped = call.stop_reason.as_deref();
-    let stopped = stopped.filter(|reason| matches!(*reason, "error" | "aborted"));
-    if let Some(reason) = call.reply_error.as_deref().or(stopped) {
-        let reason = reason.to_owned();
-        events.push(StepEvent::BrokenOff { reason });
-    }
-    events
-}
-
 /// A span of time in seconds, to a tenth where that is seen, rounded.
 fn span(milliseconds: Option<u64>) -> String {
     milliseconds.map_or_else(String::new, |milliseconds| match milliseconds {
@@ -388,7 +317,7 @@ fn row(step: &Step, day: Option<&str>, model: Option<&str>) -> [TableCell; 11] {
     }
     let kept = step.prefix_percent.map(|percent| format!("{percent} %"));
     [
-        TableCell::new(format!("@c{}", step.cycle), Some(Tint::Place)),
+        TableCell::new(place(&step.label, step.cycle), Some(Tint::Place)),
         time.into(),
         span(step.duration_ms).into(),
         span(step.gap_ms).into(),

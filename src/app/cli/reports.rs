@@ -283,9 +283,12 @@ fn follow_steps(words: &[String], options: &ReportOptions, with: &Invocation) ->
         let printed = all.entry(opened.name.clone()).or_default();
         let steps = &report.steps;
         let newest = steps.last().map(|step| step.cycle);
-        // On another branch a log has other cycles, and all of them are new.
+        // On another branch a log has other cycles, and all of them are new. The cycle in progress may end without a commit.
         let last = printed.last.take();
-        let last = last.filter(|(cycle, _)| newest >= Some(*cycle));
+        let last = last.filter(|(cycle, step)| {
+            let committed = cycle.saturating_sub(i64::from(step.label == WORKING));
+            newest >= Some(committed)
+        });
         let is_new = |step: &Step| match &last {
             None => true,
             Some((cycle, before)) => {
@@ -327,11 +330,15 @@ fn follow_steps(words: &[String], options: &ReportOptions, with: &Invocation) ->
     })
 }
 
+const WORKING: &str = "working";
+
+/// A step without its label, unless that says that nothing is committed.
 fn unlabelled(step: &Step) -> Step {
-    Step {
-        label: String::new(),
-        ..step.clone()
+    let mut step = step.clone();
+    if step.label != WORKING {
+        step.label.clear();
     }
+    step
 }
 
 #[derive(Serialize)]

@@ -9,7 +9,6 @@ use crate::history::History;
 use crate::inspect::call::time_of;
 use crate::inspect::lists::Numbered;
 use crate::inspect::prefix::by_cycle;
-use crate::inspect::steps::events;
 use crate::inspect::{Counts, PrefixStep, Prices, StepEvent, Tokenizer, form_of};
 use crate::json::{Redactor, get, members, string};
 use crate::render::{Provider, parameters_of};
@@ -333,7 +332,7 @@ impl<'a> PageWriter<'a> {
     }
 
     fn events(&mut self, step: &TableStep) -> Vec<PageEvent> {
-        let events = events(&step.snapshot, &step.call).into_iter();
+        let events = step.events.iter().cloned();
         let each = |event| match event {
             StepEvent::Compaction => vec![("compaction", 1, None)],
             StepEvent::Failed { count, error } => {
@@ -345,6 +344,10 @@ impl<'a> PageWriter<'a> {
             }
             StepEvent::ToolErrors { count } => vec![("tool errors", count, None)],
             StepEvent::Reply => vec![("reply", 1, None)],
+            StepEvent::NoReply { kinds } => {
+                let blocks = kinds.iter().map(|(_, count)| count).sum();
+                vec![("no reply", blocks, None)]
+            }
             StepEvent::Calls { tools } => {
                 let calls = tools.iter();
                 let calls = calls.map(|(tool, count)| ("call", *count, Some(self.text(tool))));

@@ -7,7 +7,6 @@ use super::table::{ShareTable, Splice, TableBlock, TableStep};
 use crate::history::History;
 use crate::inspect::call::{is_zero, time_of};
 use crate::inspect::prefix::by_cycle;
-use crate::inspect::steps::events;
 use crate::inspect::{Counts, PrefixStep, Region, StepEvent, Tokenizer, form_of};
 use crate::render::Provider;
 use crate::tree::hash::hex;
@@ -215,10 +214,10 @@ fn without_content(block: &TableBlock, table: &ShareTable) -> ReceiptBlock {
 fn of_step(step: &TableStep, shape: &StepShape, prefix: Option<&PrefixStep>) -> ReceiptStep {
     let call = &step.call;
     let mut calls = BTreeMap::new();
-    for event in events(&step.snapshot, call) {
+    for event in &step.events {
         if let StepEvent::Calls { tools } = event {
             for (tool, count) in tools {
-                let name = name(&tool).unwrap_or_else(|| OTHER.to_owned());
+                let name = name(tool).unwrap_or_else(|| OTHER.to_owned());
                 *calls.entry(name).or_default() += count;
             }
         }

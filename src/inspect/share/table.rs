@@ -6,9 +6,10 @@
 use crate::history::History;
 use crate::index::{NodeRef, Snapshot, UnitKind};
 use crate::inspect::groups::{ToolNames, role};
+use crate::inspect::happened::events;
 use crate::inspect::lists::{Numbered, ascending};
 use crate::inspect::show::{field_text, is_error, text_of};
-use crate::inspect::{Call, Counts, Region};
+use crate::inspect::{Call, Counts, Region, StepEvent};
 use crate::tree::hash::{ContentHash, text_hash};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub(super) struct TableBlock {
 pub(super) struct TableStep {
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) call: Call,
+    pub(super) events: Vec<StepEvent>,
     /// How the list of blocks differs from that of the step before; of the first, from an empty one.
     pub(super) splices: Vec<Splice>,
     pub(super) blocks: usize,
@@ -135,9 +137,11 @@ impl TableBuilder<'_> {
         let (tokens, bytes) = (came.0 - went.0, came.1 - went.1);
         self.sums = (tokens, bytes);
         self.list.splice(start..gone_end, fresh);
+        let call = Call::in_history(history, snapshot);
         self.table.steps.push(TableStep {
             snapshot: Arc::clone(snapshot),
-            call: Call::in_history(history, snapshot),
+            events: events(history, snapshot, &call),
+            call,
             splices,
             blocks: self.list.len(),
             tokens,

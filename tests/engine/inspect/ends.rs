@@ -1,5 +1,6 @@
 //! Calls of the runtime that failed, and how a run ends: every report says it.
 
+use super::imported;
 use pactql::context::StepClock;
 use pactql::inspect::{
     Call, Part, PrefixReport, Report, ReportOptions, ShowReport, StepEvent, StepReport, TokenReport,
@@ -87,4 +88,147 @@ fn a_call_of_the_runtime_that_failed_is_in_every_report() {
     let newest = history.committed().last().expect("a commit");
     assert_eq!(Call::from_snapshot(newest).failed, 0);
     assert_eq!(Call::in_history(&history, newest).failed, 1);
+}
+
+/// A Codex log of a prompt and its reply, and then these lines.
+fn codex(more: &str) -> Session {
+    let line = |at: u32, kind: &str, payload: &str| {
+        format!(
+            r#"{{"timestamp":"2026-03-01T10:00:{at:02}Z","type":"{kind}","payload":{payload}}}"#
+        )
+    };
+    let said = |role: &str, kind: &str, text: &str| {
+        format!(
+            r#"{{"type":"message","role":"{role}","content":[{{"type":"{kind}","text":"{text}"}}]}}"#
+        )
+    };
+    let mut log = vec![
+        line(0, "session_meta", r#"{"id":"s1","cwd":"/work"}"#),
+        line(
+            1,
+            "response_item",
+            &said("user", "input_text", "Open the vents."),
+        ),
+        line(
+            3,
+            "response_item",
+            &said("assistant", "output_text", "They are open."),
+        ),
+    ];
+    for word in more.split_whitespace() {
+        log.push(match word {
+            "prompt" => line(7, "response_item", &said("user", "input_text", "And now?")),
+            _ => line(
+                9,
+                "event_msg",
+                r#"{"type":"error","message":"usage limit reached"}"#,
+            ),
+        });
+    }
+    imported(log.join("\n").as_bytes())
+}
+
+/// A list of Anthropic messages that ends with a failed result.
+fn failed_tool() -> Session {
+    imported(
+        br#"{"messages":[{"role":"user","content":"Is IC 204 late?"},
+            {"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"station_board","input":{}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"no such station"}]}]}"#,
+    )
+}
+
+#[test]
+fn what_came_after_the_last_reply_is_the_last_step() {
+    for (session, expected) in [
+        (codex(""), &["@t0: reply"][..]),
+        (
+            codex("prompt"),
+            &["@t0: reply", "working: no reply to 1 text"],
+        ),
+        (
+            codex("prompt error"),
+            &[
+                "@t0: reply",
+                "working: failed 1× (usage limit reached); no reply to 1 text",
+            ],
+        ),
+        (
+            failed_tool(),
+            &[
+                "@t0: calls station_board",
+                "working: tool errors 1×; no reply to 1 result",
+            ],
+        ),
+    ] {
+        assert_eq!(steps(&session), expected);
+    }
+    let session = codex("prompt error");
+    let whole: StepReport = report(&session, Part::default());
+    let last = whole.steps.last().expect("a step");
+    assert_eq!((last.cycle, last.matches, last.added), (2, 3, 1));
+    assert_eq!(last.time.as_deref(), Some("2026-03-01T10:00:07Z"));
+    let text = whole.to_text(&ReportOptions::default());
+    assert!(
+        text.lines()
+            .last()
+            .is_some_and(|line| line.starts_with("working  10:00:07")),
+        "{text}"
+    );
+    // Another selector, also one that needs a time, and a range of snapshots.
+    let counted: StepReport = report(&session, Part::default().only(".cb[age<9][role='user']"));
+    let last = counted.steps.last().expect("a step");
+    assert_eq!(
+        (last.matches, last.added, last.removed, last.changed),
+        (2, 1, 0, 0)
+    );
+    for time in ["@history", "@t0", "@c1..@c9"] {
+        let range: StepReport = report(&session, Part::default().at(time));
+        assert_eq!(range.steps.len(), 1, "{time}");
+    }
+}
+
+/// The runtime keeps calls without a working state of its own, and before the first commit.
+#[test]
+fn calls_of_the_runtime_after_the_last_reply_are_the_last_step() {
+    let mut context = runtime();
+    context.append(Message::user("Is IC 204 late?")).unwrap();
+    context.render(Provider::OpenAi).unwrap();
+    context.fail_attempt("overloaded").unwrap();
+    let alone = "working: failed 1× (overloaded); no reply to 1 text";
+    assert_eq!(steps(&context.session()), [alone]);
+
+    let mut context = runtime();
+    cycle_with_a_failure(&mut context);
+    let committed = "@t0: failed 1× (overloaded); calls station_board";
+    assert_eq!(steps(&context.session()), [committed]);
+    context.render(Provider::OpenAi).unwrap();
+    assert_eq!(
+        steps(&context.session()),
+        [committed],
+        "the call is running"
+    );
+    context.cancel_attempt().unwrap();
+    assert_eq!(
+        steps(&context.session()),
+        [committed, "working: canceled 1×"]
+    );
+    context.append(failed_result()).unwrap();
+    let both = "working: canceled 1×; tool errors 1×; no reply to 1 result";
+    assert_eq!(steps(&context.session()), [committed, both]);
+
+    // A result in the cycle of the reply: nothing answered it either.
+    let mut context = runtime();
+    context.append(Message::user("Is IC 204 late?")).unwrap();
+    let reply = Message::assistant("").call("c1", "station_board", "{}");
+    context.reply(reply).unwrap();
+    context.append(failed_result()).unwrap();
+    context.commit().unwrap();
+    let late = "@t0: tool errors 1×; calls station_board; no reply to 1 result";
+    assert_eq!(steps(&context.session()), [late]);
+    context.append(Message::user("Well?")).unwrap();
+    context.commit().unwrap();
+    assert_eq!(
+        steps(&context.session())[0],
+        "@t-1: tool errors 1×; calls station_board"
+    );
 }

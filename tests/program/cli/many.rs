@@ -83,7 +83,11 @@ fn a_session_without_commits_does_not_stop_the_others() {
     let young = format!("{runs}/young.json");
     let log = r#"[{"role": "user", "content": "Where is my parcel?"}]"#;
     std::fs::write(&young, log).expect("a log");
-    for command in [&["steps"][..], &["prefix"], &["show", "--at", "@t0"]] {
+    for command in [
+        &["steps", "--over", "@history"][..],
+        &["prefix"],
+        &["show", "--at", "@t0"],
+    ] {
         let ran = pactql(&[command, &[&runs]].concat());
         assert_eq!(ran.code, 0, "{command:?}: {}", ran.err);
         assert_eq!(
@@ -96,6 +100,9 @@ fn a_session_without_commits_does_not_stop_the_others() {
         );
         fails(&[command, &[&young]].concat(), 2, "no such snapshot");
     }
+    // Without a range there is the cycle in progress.
+    let steps = answer(&["steps", &young]);
+    assert!(steps.ends_with("  no reply to 1 text\n"), "{steps}");
     // A condition is one of every session.
     let conditions = scratch.path("conditions.txt");
     std::fs::write(&conditions, "some @t0 .cb\n").expect("a file");
