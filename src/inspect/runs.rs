@@ -1,15 +1,16 @@
 //! Where two runs part: the first step at which what was sent or what was answered differs (INSPECT §4).
 //!
-//! A step is a snapshot whose request was sent. Requests and answers are compared as blocks: role, kind, content, and of
-//! calls and results the name and whether it is an error. Ids, times, and the providers' ids of calls are not compared,
-//! because no two runs share them.
+//! A step is a committed snapshot whose request was sent. What came after the last one is compared as if it were a step: a run
+//! may end with a prompt that nothing answered, or with a call that failed. Requests and answers are compared as blocks: role,
+//! kind, content, and of calls and results the name and whether it is an error. Ids, times, and the providers' ids of calls are
+//! not compared, because no two runs share them.
 
 use super::across::{Across, ComparedBlock, parameters};
 use super::call::{Call, cycle_of, is_reply};
-use super::happened::{StepEvent, events};
+use super::happened::{InProgress, StepEvent, events};
 use super::lists::ascending;
 use super::part::Region;
-use crate::history::{ContentOptions, History, Position, Session};
+use crate::history::{ContentOptions, History, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::members;
 use crate::support::cancel::ensure;
@@ -33,14 +34,16 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Run {
-    history: Arc<History>,
+    /// The steps, and what came after them, if it was not committed or not sent.
     steps: Vec<RunStep>,
+    end: RunEnd,
 }
 
 /// A step, as hashes. Equal ones mean equal blocks, but for one pair in 2⁶⁴.
 #[derive(Clone, Debug)]
 struct RunStep {
     snapshot: Arc<Snapshot>,
+    cycle: i64,
     /// The parameters and all blocks of the request.
     request: u64,
     answer: u64,
@@ -85,10 +88,10 @@ pub enum Parted {
 pub struct Parting {
     /// What differs.
     pub at: Parted,
-    /// The cycle of the step in the first run; `None` if it has ended.
+    /// The cycle of the step in the first run, or of what came after its last step; `None` if it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycle_a: Option<i64>,
-    /// The cycle of the step in the second run; `None` if it has ended.
+    /// The same in the second run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycle_b: Option<i64>,
     /// The first block of the first run, in document order, that differs from the one of the second at its place.
@@ -118,14 +121,17 @@ pub struct Meeting {
 }
 
 /// How a run ended.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct RunEnd {
     /// The steps of the run.
     pub steps: usize,
-    /// The cycle of the last one.
+    /// The cycle of the last one, or of what came after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycle: Option<i64>,
+    /// Whether that is the cycle in progress, of which nothing is committed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub working: bool,
     /// What happened in it.
     pub events: Vec<StepEvent>,
     /// Why its answer ended, in the provider's word.
@@ -134,13 +140,13 @@ pub struct RunEnd {
     /// The id of the last block of its answer, or else of its request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<String>,
-    /// The snapshot of the last step.
+    /// The snapshot of the last step, or the working state.
     #[serde(skip)]
     pub snapshot: Option<Arc<Snapshot>>,
 }
 
 impl Run {
-    /// The steps of a session, its working state included if it has a request of its own.
+    /// The steps of a session, and what came after the last one.
     ///
     /// Linear in the blocks that steps add, change and remove, and in the pieces of each snapshot.
     ///
@@ -149,40 +155,68 @@ impl Run {
     pub fn new(session: &Session) -> Result<Self, Error> {
         let history = session.history();
         history.fetch_all()?;
-        let mut snapshots: Vec<&Arc<Snapshot>> = history.committed().iter().collect();
-        if history.has_working() {
-            snapshots.extend(history.load(Position::Working)?);
-        }
-        let mut run = Self {
-            history: Arc::clone(&history),
-            steps: Vec::new(),
-        };
+        let (steps, end) = (Vec::new(), RunEnd::default());
+        let mut run = Self { steps, end };
         // The hash of the blocks of each number of units, of the step before.
         let mut hashes = vec![0];
-        for snapshot in snapshots {
+        let mut last: Option<(&Arc<Snapshot>, Call)> = None;
+        for snapshot in history.committed().iter() {
             ensure();
-            if Call::from_snapshot(snapshot).made {
-                let step = run.step(snapshot, &mut hashes);
-                run.steps.push(step);
+            let call = Call::in_history(&history, snapshot);
+            if call.made {
+                run.steps
+                    .push(run.step(snapshot, cycle_of(snapshot), &mut hashes));
+                last = Some((snapshot, call));
             }
         }
+        run.end.steps = run.steps.len();
+        if let Some((snapshot, call)) = last {
+            let happened = events(&history, snapshot, &call);
+            run.end.set(snapshot, cycle_of(snapshot), &call, happened);
+        }
+        run.add_end(&history, &mut hashes);
         Ok(run)
     }
 
-    fn step(&self, snapshot: &Arc<Snapshot>, hashes: &mut Vec<u64>) -> RunStep {
+    /// Adds what came after the last step: the cycle in progress, or a newest snapshot that was not sent.
+    fn add_end(&mut self, history: &History, hashes: &mut Vec<u64>) {
+        if let Some(found) = InProgress::of(history) {
+            let mut step = self.step(found.snapshot, found.cycle, hashes);
+            let call = &found.call;
+            if call.failed + call.canceled > 0 {
+                // A failure is an answer.
+                step.answer = hash(&(step.answer, call.failed > 0, &call.error));
+            }
+            self.steps.push(step);
+            self.end
+                .set(found.snapshot, found.cycle, call, found.events);
+            self.end.working = true;
+        } else if let Some(newest) = history.committed().last()
+            && self.end.cycle < Some(newest.cycle())
+        {
+            let call = Call::in_history(history, newest);
+            let happened = events(history, newest, &call);
+            if !call.compaction && !happened.is_empty() {
+                self.steps.push(self.step(newest, newest.cycle(), hashes));
+                self.end.set(newest, newest.cycle(), &call, happened);
+            }
+        }
+    }
+
+    fn step(&self, snapshot: &Arc<Snapshot>, cycle: i64, hashes: &mut Vec<u64>) -> RunStep {
         let older = self.steps.last().map(|step| &*step.snapshot);
         let kept = older.map_or(0, |older| snapshot.units_shared(older));
         hashes.truncate(kept + 1);
         let before = hashes[kept];
         let (mut request, mut whole) = (hash(&(before, parameters_hash(snapshot))), before);
         let (mut answer, mut fresh) = (0, None);
-        let cycle = cycle_of(snapshot).to_string();
+        let own_reply = cycle.to_string();
         for unit in snapshot.units_from(kept) {
             for node in unit.nodes().filter(|node| is_sent(*node)) {
                 ensure();
                 let says = hash(&ComparedBlock::new(node).says);
                 whole = hash(&(whole, says));
-                let is_reply = is_reply(node, &cycle);
+                let is_reply = is_reply(node, &own_reply);
                 if is_reply {
                     answer = hash(&(answer, says));
                 } else {
@@ -196,6 +230,7 @@ impl Run {
         }
         RunStep {
             snapshot: Arc::clone(snapshot),
+            cycle,
             request,
             answer,
             fresh,
@@ -205,13 +240,18 @@ impl Run {
     /// The number of steps.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.steps.len()
+        self.end.steps
     }
 
     /// Whether nothing was sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
+        self.len() == 0
+    }
+
+    /// The steps from one on.
+    fn from(&self, first: usize) -> &[RunStep] {
+        self.steps.get(first..self.len()).unwrap_or_default()
     }
 
     /// Compares the run with another one. `content` says how the contents of blocks are compared.
@@ -225,39 +265,32 @@ impl Run {
         let (a, b) = (self.steps.get(equal), other.steps.get(equal));
         let parted = (a.is_some() || b.is_some()).then(|| Parting::new(a, b, content));
         Divergence {
-            equal,
-            meet: meeting(
-                self.steps.get(equal..).unwrap_or_default(),
-                other.steps.get(equal..).unwrap_or_default(),
-            ),
+            // What comes after the steps is none.
+            equal: equal.min(self.len()).min(other.len()),
+            meet: meeting(self.from(equal), other.from(equal)),
             parted,
-            a: self.end(),
-            b: other.end(),
+            a: self.end.clone(),
+            b: other.end.clone(),
         }
     }
+}
 
-    fn end(&self) -> RunEnd {
-        let last = self.steps.last().map(|step| &step.snapshot);
-        let call = last.map(|snapshot| Call::from_snapshot(snapshot));
-        let happened = last.zip(call.as_ref());
-        RunEnd {
-            steps: self.steps.len(),
-            cycle: last.map(|snapshot| cycle_of(snapshot)),
-            events: happened
-                .map_or_else(Vec::new, |(last, call)| events(&self.history, last, call)),
-            stop_reason: call.and_then(|call| call.stop_reason),
-            block: last.and_then(|snapshot| {
-                let sent = |node: &NodeRef<'_>| is_sent(*node);
-                Some(snapshot.nodes().filter(sent).last()?.id().to_owned())
-            }),
-            snapshot: last.cloned(),
-        }
+impl RunEnd {
+    /// Sets what a run ends with.
+    fn set(&mut self, snapshot: &Arc<Snapshot>, cycle: i64, call: &Call, happened: Vec<StepEvent>) {
+        let sent = |node: &NodeRef<'_>| is_sent(*node);
+        let last = snapshot.nodes().filter(sent).last();
+        self.cycle = Some(cycle);
+        self.events = happened;
+        self.stop_reason.clone_from(&call.stop_reason);
+        self.block = last.map(|node| node.id().to_owned());
+        self.snapshot = Some(Arc::clone(snapshot));
     }
 }
 
 impl Parting {
     fn new(a: Option<&RunStep>, b: Option<&RunStep>, content: &ContentOptions) -> Self {
-        let cycle = |step: Option<&RunStep>| step.map(|step| cycle_of(&step.snapshot));
+        let cycle = |step: Option<&RunStep>| step.map(|step| step.cycle);
         let mut parting = Self {
             at: Parted::End,
             cycle_a: cycle(a),
@@ -294,7 +327,7 @@ impl Parting {
 impl RunStep {
     /// The blocks of the answer, or of the request.
     fn blocks(&self, answer: bool) -> Vec<ComparedBlock<'_>> {
-        let cycle = cycle_of(&self.snapshot).to_string();
+        let cycle = self.cycle.to_string();
         let nodes = self.snapshot.nodes().filter(|node| is_sent(*node));
         let nodes = nodes.filter(|node| is_reply(*node, &cycle) == answer);
         nodes.map(ComparedBlock::new).collect()
@@ -327,8 +360,8 @@ fn meeting(a: &[RunStep], b: &[RunStep]) -> Option<Meeting> {
     }
     let (first, second) = *pairs.iter().min_by_key(|(a, b)| (a + b, *a))?;
     Some(Meeting {
-        cycle_a: cycle_of(&a[first].snapshot),
-        cycle_b: cycle_of(&b[second].snapshot),
+        cycle_a: a[first].cycle,
+        cycle_b: b[second].cycle,
         steps: ascending(&pairs).len(),
     })
 }

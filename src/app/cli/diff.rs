@@ -217,9 +217,13 @@ fn text_runs(found: &Divergence, names: [&str; 2], paint: Paint, out: &mut Strin
     match &found.parted {
         None => text.line(Tint::Name, "the runs are equal to their ends"),
         Some(parting) => {
-            let cycle =
-                |cycle: Option<i64>| cycle.map_or("end".to_owned(), |cycle| format!("@c{cycle}"));
-            let (at_a, at_b) = (cycle(parting.cycle_a), cycle(parting.cycle_b));
+            let place = |cycle: Option<i64>, end: &RunEnd| match cycle {
+                None => "end".to_owned(),
+                Some(_) if end.working && end.cycle == cycle => "working".to_owned(),
+                Some(cycle) => format!("@c{cycle}"),
+            };
+            let at_a = place(parting.cycle_a, &found.a);
+            let at_b = place(parting.cycle_b, &found.b);
             let what = match parting.at {
                 Parted::Request => "the requests differ".to_owned(),
                 Parted::Answer => "the requests are equal, the answers differ".to_owned(),
@@ -387,7 +391,12 @@ impl DiffText {
         };
         let steps = counted(end.steps as u64, "step");
         let events: Vec<String> = end.events.iter().map(StepEvent::text).collect();
-        let mut line = format!("{name} ends at @c{cycle} after {steps}");
+        let place = if end.working {
+            "in the working state".to_owned()
+        } else {
+            format!("at @c{cycle}")
+        };
+        let mut line = format!("{name} ends {place} after {steps}");
         if !events.is_empty() {
             let _ = write!(line, ": {}", events.join("; "));
         }

@@ -2,8 +2,10 @@
 
 use super::imported;
 use pactql::context::StepClock;
+use pactql::history::ContentOptions;
 use pactql::inspect::{
-    Call, Part, PrefixReport, Report, ReportOptions, ShowReport, StepEvent, StepReport, TokenReport,
+    Call, Part, Parted, PrefixReport, Report, ReportOptions, Run, RunEnd, ShowReport, StepEvent,
+    StepReport, TokenReport,
 };
 use pactql::{Context, Engine, Message, NewNode, Provider, Session};
 
@@ -230,5 +232,58 @@ fn calls_of_the_runtime_after_the_last_reply_are_the_last_step() {
     assert_eq!(
         steps(&context.session())[0],
         "@t-1: tool errors 1×; calls station_board"
+    );
+}
+
+/// How a run ends, in words.
+fn end(end: &RunEnd) -> String {
+    let events: Vec<String> = end.events.iter().map(StepEvent::text).collect();
+    let cycle = end.cycle.expect("a cycle");
+    format!(
+        "{} steps, @c{cycle}, working {}: {}",
+        end.steps,
+        end.working,
+        events.join("; ")
+    )
+}
+
+#[test]
+fn runs_differ_by_what_came_after_the_last_reply() {
+    let replied = codex("");
+    for (other, at, expected) in [
+        (
+            codex("prompt"),
+            Parted::End,
+            "1 steps, @c2, working true: no reply to 1 text",
+        ),
+        (
+            codex("prompt error"),
+            Parted::End,
+            "1 steps, @c2, working true: failed 1× (usage limit reached); no reply to 1 text",
+        ),
+    ] {
+        let [a, b] = [&replied, &other].map(|session| Run::new(session).expect("a run"));
+        let found = a.divergence(&b, &ContentOptions::default());
+        let parted = found.parted.expect("a parting");
+        assert_eq!((found.equal, parted.at), (1, at));
+        assert_eq!((parted.cycle_a, parted.cycle_b), (None, Some(2)));
+        assert_eq!(end(&found.a), "1 steps, @c1, working false: reply");
+        assert_eq!(end(&found.b), expected);
+        assert_eq!(found.b.block.as_deref(), Some("cb:3-1"));
+        // Beside itself it is the same to its end, which is not a step.
+        let same = b.divergence(&b, &ContentOptions::default());
+        assert!(same.parted.is_none() && same.meet.is_none());
+        assert_eq!((same.equal, b.len()), (1, 1));
+    }
+    // The call of one failed, and that of the other was not made.
+    let [a, b] = ["prompt", "prompt error"].map(|more| Run::new(&codex(more)).expect("a run"));
+    let found = a.divergence(&b, &ContentOptions::default());
+    assert_eq!(found.parted.map(|parted| parted.at), Some(Parted::Answer));
+
+    let run = Run::new(&failed_tool()).expect("a run");
+    let found = run.divergence(&run, &ContentOptions::default());
+    assert_eq!(
+        end(&found.a),
+        "1 steps, @c2, working true: tool errors 1×; no reply to 1 result"
     );
 }

@@ -146,3 +146,40 @@ fn a_cut_session_is_noticed_by_its_closing_line() {
         "`--seal` needs `--jsonl`",
     );
 }
+
+const PROMPT: &str = r#"{"timestamp":"2026-03-01T10:00:07Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"And now?"}]}}"#;
+const FAILED: &str = r#"{"timestamp":"2026-03-01T10:00:09Z","type":"event_msg","payload":{"type":"error","message":"usage limit reached"}}"#;
+const REPLIED: &str = r#"{"timestamp":"2026-03-01T10:00:00Z","type":"session_meta","payload":{"id":"s1","cwd":"/work"}}
+{"timestamp":"2026-03-01T10:00:01Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Open the vents."}]}}
+{"timestamp":"2026-03-01T10:00:03Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"They are open."}]}}
+"#;
+
+/// A call that failed after the last reply is in the lists of steps, and in the ends of runs.
+#[test]
+fn what_came_after_the_last_reply_is_said() {
+    let scratch = Scratch::new("ends-after");
+    let replied = scratch.write("replied.jsonl", REPLIED);
+    let failed = scratch.write("failed.jsonl", format!("{REPLIED}{PROMPT}\n{FAILED}\n"));
+    let said = "failed 1× (usage limit reached); no reply to 1 text";
+    for command in [&["steps", &failed][..], &[&failed]] {
+        let out = pactql(command).out;
+        let last = out.lines().last().unwrap_or_default();
+        assert!(last.starts_with("working") && last.ends_with(said), "{out}");
+    }
+    let out = pactql(&["diff", &replied, &failed]).out;
+    assert!(out.contains("step 2 (working beside end)"), "{out}");
+    let end = format!("failed.jsonl ends in the working state after 1 step: {said}\n");
+    assert!(out.contains(&end), "{out}");
+    let json = pactql(&["steps", &failed, "--json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let last = &json["steps"][1];
+    assert_eq!(
+        (&last["label"], &last["failed"]),
+        (&"working".into(), &1.into())
+    );
+    assert_eq!(last["events"][1]["event"], "no_reply");
+    assert_eq!(
+        last["events"][1]["kinds"][0],
+        serde_json::json!(["text", 1])
+    );
+}
