@@ -10,11 +10,12 @@ use super::sent::Sent;
 use super::usage::Used;
 use super::waste::UnusedReport;
 use crate::engine::{Engine, Node, Selection, SelectionAddress};
-use crate::history::{History, Session};
+use crate::history::{History, Position, Session};
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Tint};
 use crate::support::text::{counted, printable};
 use serde::Serialize;
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -34,7 +35,8 @@ pub struct Checked {
     pub failures: usize,
     /// The first failures.
     pub first: Vec<Failed>,
-    /// Names and values of its selectors that no node has, each with what may have been meant.
+    /// Names and values of its selectors that no node has, each with what may have been meant; and matches in a working state
+    /// that a selector of all snapshots leaves out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -175,6 +177,7 @@ fn failures(
     let mut rows_of = |selector: &PlacedSelector| -> Result<Selection, Error> {
         let rows = engine.rows(session, &selector.text)?;
         notes.extend(rows.meant());
+        notes.extend(left_out(engine, &history, &selector.text, &rows)?);
         Ok(rows)
     };
     Ok(match condition {
@@ -231,6 +234,44 @@ fn failures(
             }
         }
     })
+}
+
+/// Says that a selector of committed snapshots, the newest one among them, leaves out the working state, if that has matches
+/// which none of them has: the run may have ended there. Linear in the matches.
+fn left_out(
+    engine: &Engine,
+    history: &Arc<History>,
+    selector: &str,
+    rows: &Selection,
+) -> Result<Option<String>, Error> {
+    let SelectionAddress::Snapshots { cycles } = rows.address() else {
+        return Ok(None);
+    };
+    let newest = history.cycles().next_back();
+    let Some(working) = history.load(Position::Working)? else {
+        return Ok(None);
+    };
+    if cycles.first().copied() != newest {
+        return Ok(None);
+    }
+    let known: HashSet<&str> = rows.nodes().map(|node| node.id()).collect();
+    // The rows are those of the snapshot that is read, whatever the time is.
+    let found = engine.prepare(selector)?;
+    let found = found.rows_of_snapshot(history, working)?.into_iter();
+    let more = found.filter(|row| !known.contains(working.node(*row).id()));
+    let matches = match more.count() {
+        0 => return Ok(None),
+        1 => "1 match".to_owned(),
+        more => format!("{more} matches"),
+    };
+    let same = selector.strip_prefix("@*").map(str::trim_start);
+    let same = same.map_or_else(
+        || "a selector without a time reads it".to_owned(),
+        |same| format!("for these add a condition on `{same}`"),
+    );
+    Ok(Some(format!(
+        "the working state, which is not a snapshot, has {matches} more; {same}"
+    )))
 }
 
 /// The nodes that are too many, or how many there are.

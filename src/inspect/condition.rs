@@ -193,7 +193,7 @@ pub(crate) fn is_condition(text: &str) -> bool {
 
 fn example(word: &str) -> &'static str {
     match word {
-        "none" => "none @* .cb[data_is_error=true]",
+        "none" => "none .cb[data_is_error=true]",
         "count" => "count .cb[kind='call'] <= 3",
         "order" => "order .cb[kind='call'] then .cb[kind='result']",
         "some" => "some .cb[kind='call']",

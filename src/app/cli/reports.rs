@@ -643,7 +643,8 @@ impl TopArgs {
 /// A file has a condition a line: `none SELECTOR`, `some SELECTOR`, `count SELECTOR <= 3`, `order SELECTOR then
 /// SELECTOR`, `prefix >= 90%` (of each request, that a prompt cache can reuse), `tokens <= 100000` (of each request),
 /// `growth <= 2000/step`, `cost <= 0.50` (dollars, of all calls), `unused = 0` (tools that are defined and never
-/// called). A selector without a time reads the last state; `@*` reads all. Each sign may be any of <= >= < > = !=.
+/// called). A selector without a time reads the last state; `@*` reads all snapshots, and not what came after the newest.
+/// Each sign may be any of <= >= < > = !=.
 /// Empty lines, and lines that begin with `#`, are left out. The exit code is 9 if one does not hold, or there is no
 /// session.
 #[derive(Args, Debug)]

@@ -51,12 +51,7 @@ fn conditions_are_read() {
 #[test]
 fn other_lines_are_refused_at_the_place_with_what_works() {
     for (line, place, message, help) in [
-        (
-            "none",
-            "",
-            "`none` needs a selector",
-            "such as `none @* .cb",
-        ),
+        ("none", "", "`none` needs a selector", "such as `none .cb"),
         ("some  ", "", "`some` needs a selector", "such as `some .cb"),
         ("none .cb[", "", "", ""),
         (

@@ -4,8 +4,8 @@ use super::imported;
 use pactql::context::StepClock;
 use pactql::history::ContentOptions;
 use pactql::inspect::{
-    Call, Part, Parted, PrefixReport, Report, ReportOptions, Run, RunEnd, ShowReport, StepEvent,
-    StepReport, TokenReport,
+    AssertReport, Call, Condition, Part, Parted, PrefixReport, Report, ReportOptions, Run, RunEnd,
+    ShowReport, StepEvent, StepReport, TokenReport,
 };
 use pactql::{Context, Engine, Message, NewNode, Provider, Session};
 
@@ -286,4 +286,43 @@ fn runs_differ_by_what_came_after_the_last_reply() {
         end(&found.a),
         "1 steps, @c2, working true: tool errors 1×; no reply to 1 result"
     );
+}
+
+#[test]
+fn a_condition_on_all_snapshots_says_what_it_leaves_out() {
+    let session = failed_tool();
+    for (condition, holds, notes) in [
+        (
+            "none @* .cb[data_is_error=true]",
+            true,
+            &[
+                "the working state, which is not a snapshot, has 1 match more; for these add a condition on `.cb[data_is_error=true]`",
+            ][..],
+        ),
+        ("none .cb[data_is_error=true]", false, &[]),
+        ("none @t0 .cb[data_is_error=true]", true, &[]),
+        ("none @* .cb[kind='image']", true, &[]),
+        // The working state has the call, too.
+        ("count @* .cb[kind='call'] <= 1", true, &[]),
+        (
+            "some @t-*..@t0 .cb[kind='result'] @mode=union",
+            false,
+            &[
+                "the working state, which is not a snapshot, has 1 match more; a selector without a time reads it",
+            ],
+        ),
+    ] {
+        let conditions = Condition::parse_file(condition).expect(condition);
+        let options = ReportOptions::default().conditions(conditions);
+        let report = AssertReport::new(&Engine::new(), &session, &options).expect("a report");
+        let checked = &report.conditions[0];
+        assert_eq!(
+            (
+                checked.holds,
+                &checked.notes.iter().map(String::as_str).collect::<Vec<_>>()[..]
+            ),
+            (holds, notes),
+            "{condition}"
+        );
+    }
 }
