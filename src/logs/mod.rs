@@ -71,6 +71,8 @@ pub use crate::json::{BadPattern, Redaction};
 pub use again::{Lost, lost_in_export};
 #[cfg(feature = "store")]
 pub(crate) use builder::Numbers;
+#[cfg(feature = "cli")]
+pub(crate) use builder::title_from_text;
 pub use delta::write_session;
 pub use export::write_document;
 #[doc(hidden)]

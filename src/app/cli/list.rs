@@ -8,7 +8,9 @@ use super::sessions::{Opened, SessionsArgs, ending_of_session, ending_text, open
 use super::words::{self, quoted};
 use crate::app::present::folders::{LogSource, newest_logs};
 use crate::app::present::known::{KnownLogs, KnownSession};
-use crate::app::present::stores::{Access, StoreAddress, none_of, session_json, without_passwords};
+use crate::app::present::stores::{
+    Access, StoreAddress, about_of, about_session, none_of, session_json, without_passwords,
+};
 use crate::app::present::{Exit, Failure, Result, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
@@ -89,8 +91,6 @@ impl RunCommand for ListArgs {
                     let word = std::slice::from_ref(word);
                     self.sessions.each_of(word, None, with, &mut |opened| {
                         let history = opened.session.history();
-                        let newest = history.latest();
-                        let meta = newest.and_then(|newest| newest.meta().value("meta"));
                         let info = SessionInfo {
                             name: opened.name.clone(),
                             snapshots: history.committed().len(),
@@ -101,7 +101,7 @@ impl RunCommand for ListArgs {
                             source: opened.log.clone(),
                             parent: None,
                         };
-                        listed.push(session_json(&info, meta));
+                        listed.push(session_json(&info, about_session(&history)));
                         Ok(())
                     })?;
                 }
@@ -155,7 +155,7 @@ impl ListArgs {
                 let store = without_passwords(address.store);
                 info.name = format!("{store}#{}", info.name);
             }
-            listed.push(session_json(&info, meta.as_deref()));
+            listed.push(session_json(&info, about_of(meta.as_deref())));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::root::plain;
 use super::state::ServerState;
 use crate::app::calls::CallAnswer;
 use crate::app::calls::arguments::Arguments;
-use crate::app::present::stores::{StoreAddress, Which, none_of, session_json};
+use crate::app::present::stores::{StoreAddress, Which, about_of, none_of, session_json};
 use crate::app::present::{Failure, Result, answer, clean};
 use crate::history::{Position, Session};
 use crate::inspect::{Field, FieldValue, Fields, FieldsReport};
@@ -296,7 +296,8 @@ pub(super) fn stored(state: &ServerState, arguments: &Arguments) -> Result<CallA
         address.one_in(|| Ok(Arc::clone(&store)))?;
     }
     let found = store.page(address.glob(), "", usize::MAX)?;
-    let line = |one: &ListedInfo| session_json(&one.info, one.meta.as_deref()).to_string();
+    let line =
+        |one: &ListedInfo| session_json(&one.info, about_of(one.meta.as_deref())).to_string();
     let lines: Vec<String> = found.iter().map(line).collect();
     Ok(CallAnswer {
         result: lines.join("\n"),

@@ -8,7 +8,7 @@ use super::failure::Result;
 use super::folders::LogSource;
 use super::followed::FollowedLogs;
 use super::sessions::{FileContents, in_folder, open_or_logs, session_of};
-use super::stores::about_of;
+use super::stores::about_session;
 use crate::history::Session;
 use crate::inspect::{Prices, Usage, UsageBy, time_of};
 use crate::logs::file::output;
@@ -246,8 +246,7 @@ fn described(file: &LogSource, log: &LogSession) -> Option<KnownSession> {
     let used = usage.total;
     let history = session.history();
     let newest = history.latest();
-    let [title, project, agent, model] =
-        about_of(newest.and_then(|newest| newest.meta().value("meta")));
+    let [title, project, agent, model] = about_session(&history);
     let has_price = used.requests > used.unpriced + used.uncounted;
     Some(KnownSession {
         part: log.part.clone(),

@@ -5,8 +5,9 @@
 
 use super::failure::{Exit, Failure, Result};
 use crate::engine::{Context, ContextBuilder};
-use crate::json::{get, members, string};
-use crate::logs::is_opencode;
+use crate::history::History;
+use crate::json::{Member, get, members, string};
+use crate::logs::{is_opencode, title_from_text};
 use crate::store::{SessionInfo, Store};
 use crate::tree::timestamp::{millis, rfc3339_of_nanos};
 use regex_automata::meta::Regex;
@@ -220,14 +221,38 @@ fn listed(store: &str, found: &[SessionInfo]) -> String {
 /// What a log says of itself: the members of `meta` that are listed (INSPECT §1).
 pub(crate) const ABOUT: [&str; 4] = ["title", "project", "agent", "model"];
 
-/// What `meta` says of its session.
-pub(crate) fn about_of(meta: Option<&str>) -> [Option<String>; 4] {
+/// What is said of a session, in the order of [`ABOUT`].
+pub(crate) type About = [Option<String>; ABOUT.len()];
+
+/// What `meta` says of its session; the model is that of the request, if `meta` has none.
+pub(crate) fn about_of(meta: Option<&str>) -> About {
     let meta = meta.map(members).unwrap_or_default();
-    ABOUT.map(|name| Some(string(get(&meta, name)?)?.into_owned()))
+    let text = |members: &[Member<'_>], name| Some(string(get(members, name)?)?.into_owned());
+    let [title, project, agent, model] = ABOUT.map(|name| text(&meta, name));
+    let request = || get(&meta, "request").map(members);
+    let model = model.or_else(|| text(&request()?, "model"));
+    [title, project, agent, model]
 }
 
-/// A line of `pactql sessions --json`, of a session whose newest snapshot has this `meta`.
-pub(crate) fn session_json(info: &SessionInfo, meta: Option<&str>) -> Value {
+/// What is said of a session in memory. The runtime writes no title, so it is made of the words of the user, as that of a log.
+/// Linear in the nodes before these.
+pub(crate) fn about_session(history: &History) -> About {
+    let newest = history.latest();
+    let [title, project, agent, model] =
+        about_of(newest.and_then(|newest| newest.meta().value("meta")));
+    let words = || {
+        let oldest = history.committed().iter().next();
+        let nodes = oldest.or(newest)?.nodes();
+        let mut texts = nodes.filter(|node| {
+            node.role() == Some("user") && matches!(node.kind(), None | Some("text"))
+        });
+        texts.find_map(|node| title_from_text(node.field("content")?.text()?))
+    };
+    [title.or_else(words), project, agent, model]
+}
+
+/// A line of `pactql sessions --json`.
+pub(crate) fn session_json(info: &SessionInfo, about: About) -> Value {
     let time = |nanos: i64| millis(&rfc3339_of_nanos(nanos));
     let mut json = json!({
         "name": info.name,
@@ -240,7 +265,7 @@ pub(crate) fn session_json(info: &SessionInfo, meta: Option<&str>) -> Value {
         "source": info.source,
         "parent": info.parent,
     });
-    for (name, text) in ABOUT.iter().zip(about_of(meta)) {
+    for (name, text) in ABOUT.iter().zip(about) {
         json[name] = json!(text);
     }
     json

@@ -13,7 +13,9 @@ use crate::app::present::folders::{
 use crate::app::present::followed::FollowedLogs;
 use crate::app::present::known::{KnownLogs, KnownSession, LogSession, sessions_of};
 use crate::app::present::sessions::open_or_logs;
-use crate::app::present::stores::{self, Access, StoreAddress, session_json, without_passwords};
+use crate::app::present::stores::{
+    self, Access, StoreAddress, about_of, session_json, without_passwords,
+};
 use crate::app::present::{Exit, Failure, Result};
 use crate::engine::Engine;
 use crate::history::{History, Session};
@@ -401,7 +403,7 @@ impl Places {
                 for ListedInfo { mut info, meta } in page {
                     after.clone_from(&info.name);
                     info.name.insert_str(0, &place.prefix);
-                    let row = session_json(&info, meta.as_deref());
+                    let row = session_json(&info, about_of(meta.as_deref()));
                     if !part.add(row, ListCursor::Store(number, after.clone())) {
                         break 'stores;
                     }

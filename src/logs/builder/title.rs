@@ -21,12 +21,14 @@ pub(super) fn from_message(message: &LogMessage) -> Option<String> {
         .as_deref()
         .into_iter()
         .chain(texts)
-        .find_map(|text| {
-            let text = string(text)?;
-            let text = text.trim_start();
-            let is_of_person = !text.is_empty() && !is_injected(text) && !is_command(text);
-            is_of_person.then(|| first_words(text))
-        })
+        .find_map(|text| Some(quoted(&from_text(&string(text)?)?)))
+}
+
+/// The first words of a text of a person; none if it is a command or was injected.
+pub(crate) fn from_text(text: &str) -> Option<String> {
+    let text = text.trim_start();
+    let is_of_person = !text.is_empty() && !is_injected(text) && !is_command(text);
+    is_of_person.then(|| first_words(text))
 }
 
 /// Whether a message begins a turn: it is of the user, and no program put its texts there.
@@ -54,7 +56,7 @@ fn first_words(text: &str) -> String {
         }
         title.push('…');
     }
-    quoted(&title)
+    title
 }
 
 /// The name that a text has after a mark, and what follows it.

@@ -183,3 +183,31 @@ fn what_came_after_the_last_reply_is_said() {
         serde_json::json!(["text", 1])
     );
 }
+
+/// A session of the runtime has the model of its request, and the first words of the user.
+#[test]
+fn sessions_of_the_runtime_have_a_model_and_a_title() {
+    let scratch = Scratch::new("ends-listed");
+    let block =
+        r#"{"id":"u","nodeType":"cb","role":"user","kind":"text","content":"Is IC 204\n late?"}"#;
+    let head = format!(r#"{{"id":"^ah","nodeType":"^ah","children":[{block}]}}"#);
+    let document = format!(
+        r#"{{"cycle":1,"meta":{{"request":{{"model":"gpt-4o"}}}},"root":{{"children":[{head}]}}}}"#
+    );
+    let session = scratch.write("runtime.jsonl", &document);
+    let json = pactql(&["sessions", &session, "--json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        (&json["title"], &json["model"]),
+        (&"Is IC 204 late?".into(), &"gpt-4o".into())
+    );
+    // Its own title stands.
+    let titled = document.replace(r#""meta":{"#, r#""meta":{"title":"Trains","model":"m","#);
+    let session = scratch.write("titled.jsonl", &titled);
+    let json = pactql(&["sessions", &session, "--json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        (&json["title"], &json["model"]),
+        (&"Trains".into(), &"m".into())
+    );
+}
