@@ -10,6 +10,7 @@ use crate::query::ir::{Edition, Purpose};
 use crate::query::sql::{self, Dialect, Statement};
 use crate::support::diag::{Error, Warning};
 use crate::support::macros::setters;
+use std::fmt;
 
 /// Default capacity of the plan cache, in selector texts.
 const CACHED_TEXTS: usize = 4096;
@@ -28,10 +29,17 @@ const CACHED_TEXTS: usize = 4096;
 /// assert_eq!(changes.diffs.len(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Engine {
     edition: Edition,
     cache: PlanCache,
+}
+
+/// Its settings, without the plans that it keeps.
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Engine");
+        out.field("edition", &self.edition).finish_non_exhaustive()
+    }
 }
 
 impl Default for Engine {

@@ -1,5 +1,6 @@
 //! Prepared selectors: a plan with its values, and the calls that run it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -38,7 +39,7 @@ const RANGE_HELP: &str =
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Prepared {
     values: ParameterValues,
     /// Whether it compares the snapshots of a range; else it asks for rows.
@@ -50,6 +51,14 @@ pub struct Prepared {
 enum ParameterValues {
     Missing(Arc<CompiledSelector>),
     Bound(Arc<BoundSelector>),
+}
+
+/// The selector as it was written.
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Prepared");
+        out.field("text", &self.text()).finish_non_exhaustive()
+    }
 }
 
 impl Prepared {

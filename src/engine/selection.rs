@@ -5,6 +5,7 @@
 //! once, because deferring it would cost as much.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
@@ -35,7 +36,7 @@ use crate::support::diag::{Error, Warning};
 /// ```
 ///
 /// A clone has the rows that were found so far; it costs a copy of their numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Selection {
     kind: SelectionRows,
     warnings: Option<Arc<[Warning]>>,
@@ -43,6 +44,26 @@ pub struct Selection {
 
 // What is larger is moved by a call, which is a tenth of a small select.
 const _: () = assert!(size_of::<Selection>() <= 128);
+
+/// What was read, how many nodes there are, and the ids of the first ones. Finds the rows if nothing has yet.
+impl fmt::Debug for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Selection");
+        match self.address() {
+            SelectionAddress::Snapshots { cycles } => {
+                out.field("address", &format_args!("{} snapshots", cycles.len()))
+            }
+            one => out.field("address", &one),
+        };
+        let nodes = self.nodes().take(PRINTED);
+        let ids: Vec<&str> = nodes.map(|node| node.id()).collect();
+        out.field("count", &self.count()).field("ids", &ids);
+        out.finish_non_exhaustive()
+    }
+}
+
+/// How many ids the debug form has.
+const PRINTED: usize = 10;
 
 #[derive(Clone, Debug)]
 enum SelectionRows {

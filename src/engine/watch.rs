@@ -1,5 +1,6 @@
 //! Standing selectors: what a selector matches, and then how that has changed since the last look.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::context::Context;
@@ -35,12 +36,19 @@ use crate::support::diag::{Code, Diagnostic, Error};
 /// assert_eq!((came.added, came.removed.len()), (ids, 0));
 /// # Ok::<(), pactql::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Watch {
     prepared: Prepared,
     session: Arc<Session>,
     seen: Option<SeenSnapshot>,
     counters: Counters,
+}
+
+/// Its selector.
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Watch");
+        out.field("text", &self.text()).finish_non_exhaustive()
+    }
 }
 
 impl Watch {

@@ -1,5 +1,6 @@
 //! The history of a session at one moment, and how times resolve in it.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -21,7 +22,7 @@ use crate::query::ir::{Address, QueryTime, RangeEnd};
 /// assert!(history.working().is_some());
 /// # Ok::<(), pactql::error::LoadError>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct History {
     committed: Snapshots,
     working: Working,
@@ -36,7 +37,20 @@ pub struct History {
     whole: Option<Arc<History>>,
 }
 
-#[derive(Clone, Debug, Default)]
+/// How much there is. Loads nothing.
+impl fmt::Debug for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("History");
+        out.field("committed", &self.committed)
+            .field("working", &self.has_working());
+        if let Some(attempts) = &self.attempts {
+            out.field("attempts", &attempts.len());
+        }
+        out.finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Default)]
 enum Working {
     #[default]
     None,

@@ -1,5 +1,6 @@
 //! Sessions: reading documents into a history that any number of threads can read.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,13 +26,24 @@ use crate::tree::{
 /// assert!(matches!(missing, LoadError::Source(SourceError::Missing(_))));
 /// # Ok::<(), pactql::error::LoadError>(())
 /// ```
-#[derive(Debug)]
 pub struct Session {
     history: ArcSwap<History>,
     kept: Option<Box<str>>,
     name: Option<Box<str>>,
     #[cfg(feature = "store")]
     origin: std::sync::Mutex<Option<StoreOrigin>>,
+}
+
+/// Its name and how much there is.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Session");
+        if let Some(name) = &self.name {
+            out.field("name", name);
+        }
+        out.field("history", &*self.moment())
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a store knows of a session of its own.

@@ -1,5 +1,6 @@
 //! The committed snapshots of a history: those of an archive, then those in memory. This file knows no times and no addresses.
 
+use std::fmt;
 use std::ops::{Index, Range};
 use std::sync::Arc;
 
@@ -17,11 +18,25 @@ use crate::index::Snapshot;
 /// assert_eq!(committed.iter().next_back().map(|snapshot| snapshot.cycle()), Some(14));
 /// # Ok::<(), pactql::error::LoadError>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Snapshots {
     /// The oldest ones, which come in when they are asked for.
     archived: Option<Arc<Archived>>,
     live: SharedList<Arc<Snapshot>>,
+}
+
+/// How many there are, and the cycle of the newest one if it is in memory.
+impl fmt::Debug for Snapshots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let newest = self.live().end.checked_sub(1);
+        let newest = newest.and_then(|newest| self.range(newest..newest + 1).next());
+        let mut out = f.debug_struct("Snapshots");
+        out.field("len", &self.len());
+        if let Some(newest) = newest {
+            out.field("newest", &format_args!("@c{}", newest.cycle()));
+        }
+        out.finish()
+    }
 }
 
 /// The snapshots of an archive that belong to the list.

@@ -15,6 +15,7 @@
 //! | lookup | [`Segment::find`] |
 //! | exceptions | [`Segment::has_loose_units`], [`Segment::has_core_members`], [`Segment::has_irregular_cores`] |
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -82,7 +83,6 @@ pub struct Unit {
 /// An implicit core (LANGUAGE §1) is a row with its own class code, placed after its turn's
 /// children of negative offset; its subtree holds the turn's children of offset 0. It has no
 /// id, payload or values, and is in no posting list of a value.
-#[derive(Debug)]
 pub struct Segment {
     pub(super) units: Box<[Unit]>,
     pub(super) parent: Box<[u32]>,
@@ -134,6 +134,16 @@ macro_rules! columns {
             &self.$field $([$column])?
         }
     )*};
+}
+
+/// Its size: it has too many columns to read.
+impl fmt::Debug for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Segment");
+        out.field("rows", &self.len())
+            .field("units", &self.units.len());
+        out.finish_non_exhaustive()
+    }
 }
 
 impl Segment {

@@ -1,6 +1,7 @@
 //! A snapshot: a short list of pieces of shared segments. This file has its row numbers and ranges;
 //! [`super::view`] has its nodes.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -218,7 +219,6 @@ pub(crate) struct SnapshotWord {
 }
 
 /// An immutable tree: a committed or a working state. See [`History`](crate::History).
-#[derive(Debug)]
 pub struct Snapshot {
     meta: Meta,
     pieces: Box<[SnapshotPiece]>,
@@ -278,6 +278,17 @@ impl Extent {
             self.turns += last.turns_before - first.turns_before;
             self.turns += u32::from(last.kind == UnitKind::Turn);
         }
+    }
+}
+
+/// Which one it is and its size.
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Snapshot");
+        out.field("cycle", &self.cycle())
+            .field("working", &self.is_working())
+            .field("nodes", &self.len());
+        out.finish_non_exhaustive()
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-use pactql::{Code, Edition, Engine, Session, Value, explain::ExplainOptions};
+use pactql::{
+    Address, Code, Context, Edition, Engine, Message, Session, Value,
+    explain::ExplainOptions,
+    history::{At, DiffOptions},
+};
 
 fn session() -> Session {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/support-agent.jsonl");
@@ -393,4 +397,79 @@ fn bound_values_decide_the_order_as_literals_do() {
     );
     let prepared = engine.prepare("[key=K], [ttl<$a][ttl>3]").expect("valid");
     assert!(prepared.bind([("a", "x".into())]).is_err());
+}
+
+/// Structures of the index are not dumped: a name, a cycle, a size, the first ids.
+#[test]
+fn debug_forms_are_short() {
+    let (session, engine) = (session(), Engine::new());
+    let history = session.history();
+    let newest = history.committed().last().expect("a snapshot");
+    let rows = engine.rows(&session, "@t0 .cb").expect("rows");
+    let all = engine.rows(&session, "@* .cb").expect("rows");
+    let [older, newer] = [1, 0].map(|back| At::Committed(Address::Back(back)));
+    let diff = engine.diff(&session, older, newer, None, &DiffOptions::default());
+    let mut context = Context::resume(&session).expect("a context");
+    let mut watch = context.watch(".cb").expect("a watch");
+    watch.changes().expect("a look");
+    context.append(Message::user("Thanks.")).expect("a message");
+    let changes = watch.changes().expect("a look").expect("changes");
+    let run = pactql::inspect::Run::new(&session).expect("a run");
+    for (name, text, most) in [
+        ("a snapshot", format!("{newest:?}"), 80),
+        ("a history", format!("{history:?}"), 120),
+        ("a session", format!("{session:?}"), 150),
+        ("a selection", format!("{rows:?}"), 300),
+        ("a selection of all", format!("{all:?}"), 300),
+        ("an engine", format!("{engine:?}"), 60),
+        (
+            "a prepared selector",
+            format!("{:?}", engine.prepare(".cb")),
+            60,
+        ),
+        (
+            "a difference",
+            format!("{:?}", diff.expect("a difference")),
+            1_500,
+        ),
+        ("a watch", format!("{watch:?}"), 60),
+        ("changes", format!("{changes:?}"), 600),
+        ("a context", format!("{context:?}"), 250),
+        ("a run", format!("{run:?}"), 2_500),
+        (
+            "an answer",
+            format!(
+                "{:?}",
+                engine.select(&session, "@t0 .cb").expect("an answer")
+            ),
+            400,
+        ),
+    ] {
+        assert!(text.len() <= most, "{name}: {} bytes: {text}", text.len());
+    }
+    let cycle = newest.cycle();
+    let begins = |text: String, expected: &str| assert!(text.starts_with(expected), "{text}");
+    begins(
+        format!("{newest:?}"),
+        &format!("Snapshot {{ cycle: {cycle}, working: false, nodes: "),
+    );
+    begins(
+        format!("{rows:?}"),
+        &format!("Selection {{ address: Snapshot {{ cycle: {cycle} }}, count: "),
+    );
+    begins(
+        format!("{all:?}"),
+        "Selection { address: 6 snapshots, count: ",
+    );
+    begins(
+        format!("{session:?}"),
+        &format!(
+            "Session {{ history: History {{ committed: Snapshots {{ len: 6, newest: @c{cycle} }}"
+        ),
+    );
+    let first = rows.ids().next().expect("an id");
+    assert!(
+        format!("{rows:?}").contains(&format!("{first:?}")),
+        "{rows:?}"
+    );
 }

@@ -29,6 +29,7 @@ mod stream;
 mod write;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -70,7 +71,6 @@ use crate::support::diag::Error;
 /// assert_eq!(context.select("@t0 ^seq .mt:depth(1) .cb[role='user']")?.count(), 1);
 /// # Ok::<(), pactql::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Context {
     engine: Arc<Engine>,
     clock: Arc<dyn Clock>,
@@ -85,6 +85,20 @@ pub struct Context {
     #[cfg(feature = "store")]
     keeper: Option<Box<dyn CommitKeeper>>,
 }
+
+/// Its session, the cycle in progress, and the names of its references.
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Context");
+        out.field("session", &self.session)
+            .field("cycle", &self.cycle());
+        let named: Vec<&String> = self.named.keys().take(PRINTED).collect();
+        out.field("references", &named).finish_non_exhaustive()
+    }
+}
+
+/// How many references the debug form names.
+const PRINTED: usize = 10;
 
 impl Default for Context {
     fn default() -> Self {
