@@ -103,6 +103,18 @@ pub(super) fn is_zero(count: &usize) -> bool {
 }
 
 impl Call {
+    /// The completed calls of its cycle before it, each as a call of its own.
+    pub(super) fn earlier(&self) -> impl Iterator<Item = Self> {
+        let earlier = if self.made { &self.earlier[..] } else { &[] };
+        earlier.iter().map(|earlier| Self {
+            model: earlier.model.clone().or_else(|| self.model.clone()),
+            input_tokens: earlier.input_tokens,
+            output_tokens: earlier.output_tokens,
+            made: true,
+            ..Self::default()
+        })
+    }
+
     /// What a snapshot says, without the attempts of the runtime, which are beside it. Linear in its `meta` and `usage`.
     #[must_use]
     pub fn from_snapshot(snapshot: &Snapshot) -> Self {

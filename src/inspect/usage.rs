@@ -72,19 +72,22 @@ impl Used {
         prices: &Prices,
         ours: impl FnOnce() -> Option<(u64, u64)>,
     ) {
+        for earlier in call.earlier() {
+            self.add(&earlier, prices, uncounted);
+        }
+        self.add_last(call, prices, ours);
+    }
+
+    /// As [`Self::add`], without the completed calls of its cycle before it.
+    fn add_last(
+        &mut self,
+        call: &Call,
+        prices: &Prices,
+        ours: impl FnOnce() -> Option<(u64, u64)>,
+    ) {
         self.unanswered += call.unanswered as u64;
         if !call.made {
             return;
-        }
-        for earlier in &call.earlier {
-            let one = Call {
-                model: earlier.model.clone().or_else(|| call.model.clone()),
-                input_tokens: earlier.input_tokens,
-                output_tokens: earlier.output_tokens,
-                made: true,
-                ..Call::default()
-            };
-            self.add(&one, prices, uncounted);
         }
         self.requests += 1;
         let mut call = Cow::Borrowed(call);
@@ -303,8 +306,22 @@ impl Usage {
         {
             return;
         }
+        // Earlier calls of the cycle may have been to another model.
+        let calls = call.earlier().map(Cow::Owned);
+        for call in calls.chain([Cow::Borrowed(&call)]) {
+            let mut used = Used::default();
+            // What the provider does not say is not guessed.
+            used.add_last(&call, &self.table, uncounted);
+            self.include(self.group(name, commit, &call), &used);
+            if used.unpriced > 0 {
+                self.without_price.insert(call.model.clone());
+            }
+        }
+    }
+
+    fn group(&self, name: &str, commit: &impl CallOrigin, call: &Call) -> Option<String> {
         let time = || commit.time();
-        let group = match self.by {
+        match self.by {
             UsageBy::Day => time().map(|time| time.chars().take(10).collect()),
             UsageBy::Month => time().map(|time| time.chars().take(7).collect()),
             UsageBy::Model => call.model.clone(),
@@ -314,13 +331,6 @@ impl Usage {
                 let found = get(&meta.unwrap_or_default(), self.by.as_str());
                 found.and_then(string).map(|text| text.into_owned())
             }
-        };
-        let mut used = Used::default();
-        // What the provider does not say is not guessed.
-        used.add(&call, &self.table, || None);
-        self.include(group, &used);
-        if used.unpriced > 0 {
-            self.without_price.insert(call.model);
         }
     }
 

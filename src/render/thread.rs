@@ -17,8 +17,8 @@ pub enum Contents {
     #[default]
     All,
     /// All but the reply of the snapshot's cycle: the blocks whose `data_reply` is that cycle.
-    /// A working state is the cycle after the newest snapshot's, and its next request has a reply that is followed by other
-    /// blocks, such as the results of its calls.
+    /// A working state is the cycle after the newest snapshot's, and its next request has what was replied before another
+    /// block, such as the result of a call: a reply that is not to be sent is removed, or left out as the last one.
     Request,
 }
 
@@ -142,12 +142,21 @@ fn is_reply(node: NodeRef<'_>, cycle: &str) -> bool {
     node.field("data_reply") == Some(JsonValue::Number(cycle))
 }
 
-/// The rows of the reply of a cycle after which the same parent has a block, at the same offset, that is not of a reply.
+/// The rows of the reply of a cycle after which the same parent has a block that is not of a reply, both before, in or after
+/// the core.
 fn followed(snapshot: &Snapshot, cycle: &str) -> Vec<u32> {
     let (mut last, mut followed) = (Vec::new(), Vec::new());
     let blocks = snapshot.nodes_in(snapshot.head_rows());
     for node in blocks.filter(|node| node.class() == NodeClass::Block) {
-        let place = (node.parent().map(NodeRef::row), node.offset());
+        // Inside a container an offset orders siblings, and nothing else.
+        let parent = node.parent();
+        let in_container = parent.is_some_and(|parent| parent.class() == NodeClass::Container);
+        let sign = if in_container {
+            0
+        } else {
+            node.offset().signum()
+        };
+        let place = (parent.map(NodeRef::row), sign);
         if is_reply(node, cycle) {
             last.push((place, node.row()));
             continue;
