@@ -3,9 +3,9 @@
 //!
 //! A transcript: the system prompt and the tools are not in it. `toolCall`, `thinking` and text
 //! parts become blocks of kind `call`, `thinking` and `text`; a message `toolResult` is a result, and
-//! `bashExecution`, a command of the user, a result whose `data_command` says what was run. A reply
-//! that was cut off before it said anything is an attempt. A compaction drops what was before the
-//! entry that it names, and adds its summary.
+//! `bashExecution`, a command of the user, two blocks of the user: a `text` that is the command, and a `result` that is
+//! its output; the words that pi puts around them are not in the log. A reply that was cut off before it said anything is
+//! an attempt. A compaction drops what was before the entry that it names, and adds its summary.
 
 use super::branches::{Branches, REPEATED, ReadPaths};
 use super::fields::{count_unread, get_string, inner, text, time, words};
@@ -350,16 +350,7 @@ impl EntryList {
             }
             "bashExecution" => {
                 report.message(Fate::Understood, "bashExecution");
-                let output = get_string(&found, "output").unwrap_or("\"\"");
-                let part = LogPart::new("result", canonical(output));
-                let mut parts = vec![part.with("data_call_name", quoted("bash"))];
-                parts[0].role = Some("user");
-                let exit = get(&found, "exitCode").filter(|code| !matches!(*code, "0" | "null"));
-                if exit.is_some() || get(&found, "cancelled") == Some("true") {
-                    parts[0].set("data_is_error", "true".to_owned());
-                }
-                keep(&mut parts, &found, &["role", "output", "timestamp"], report);
-                self.say(of_user(parts, time), out);
+                self.command(&found, time, out);
             }
             "assistant" => self.assistant(&found, time, out),
             "custom" | "hookMessage" => self.custom(&found, &["role", "timestamp"], time, out),
@@ -380,6 +371,27 @@ impl EntryList {
                 self.say(of_user(vec![part], time), out);
             }
         }
+    }
+
+    /// What the user had run, and what came of it.
+    fn command(&mut self, found: &[Member<'_>], time: Option<i64>, out: &mut Output) {
+        let said = |name| canonical(get_string(found, name).unwrap_or("\"\""));
+        let mut result = LogPart::new("result", said("output"));
+        let exit = get(found, "exitCode").filter(|code| !matches!(*code, "0" | "null"));
+        if exit.is_some() || get(found, "cancelled") == Some("true") {
+            result.set("data_is_error", "true".to_owned());
+        }
+        let known = words![role command output timestamp];
+        keep_in(&mut result, "data_other", found, &known, &mut out.report);
+        let parts = [LogPart::new("text", said("command")), result];
+        let parts = parts.map(|part| LogPart {
+            role: Some("user"),
+            ..part.with("data_call_name", quoted("bash"))
+        });
+        let mut message = of_user(parts.into(), time);
+        // A command is not a title.
+        message.injected = true;
+        self.say(message, out);
     }
 
     /// A reply, or an attempt if nothing came.

@@ -220,6 +220,7 @@ fn long_pi_sessions_lose_no_text_and_show_their_compactions() {
             }
             let message = &line["message"];
             if message["role"] == "bashExecution" {
+                add("user", "text", message["command"].as_str().expect("text"));
                 add("user", "result", message["output"].as_str().expect("text"));
             }
             for part in message["content"].as_array().into_iter().flatten() {

@@ -1597,6 +1597,44 @@ fn a_command_failed_where_opencode_or_pi_has_its_exit_code() {
 }
 
 #[test]
+fn a_command_that_a_user_of_pi_ran_is_shown_and_sent_with_its_output() {
+    let log = [
+        json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-03-02T09:00:00Z", "cwd": "/w"}),
+        json!({"type": "message", "timestamp": "2026-03-02T09:00:01Z", "message": {"role": "bashExecution",
+            "command": "touch seeds.txt", "output": "", "exitCode": 3, "cancelled": false}}),
+        json!({"type": "message", "timestamp": "2026-03-02T09:00:02Z", "message": {"role": "user", "content": "Sow them."}}),
+        json!({"type": "message", "timestamp": "2026-03-02T09:00:03Z", "message": {"role": "assistant",
+            "content": [{"type": "text", "text": "Sown."}]}}),
+    ];
+    let log = log.map(|line| line.to_string()).join("\n");
+    let imported = import(log.as_bytes(), &ImportOptions::default()).expect("a good log");
+    let sessions = holds_together(&imported);
+    assert_eq!(
+        kinds(&sessions[0], 0),
+        ["user text", "user result", "user text", "assistant text"]
+    );
+    let command = block(&sessions[0], "touch seeds.txt");
+    assert_eq!(command["data_call_name"], "bash");
+    let all = documents(&sessions[0]);
+    assert_eq!(all[0]["meta"]["title"], "Sow them.");
+    let mut found = Vec::new();
+    blocks(&all[0], &mut found);
+    assert_eq!(found[1]["data_is_error"], true);
+    assert_eq!(
+        found[1]["data_other"],
+        json!({"cancelled": false, "exitCode": 3})
+    );
+    let session = imported.sessions[0].session().expect("a session");
+    let options = ReportOptions::default();
+    let shown = ShowReport::new(&Engine::new(), &session, &options).expect("a snapshot");
+    assert!(shown.to_text(&options).contains("touch seeds.txt"));
+    let sent = pactql::render::request(&sessions[0].committed[0], pactql::Provider::OpenAi);
+    assert!(sent.expect("a request").contains("touch seeds.txt"));
+    let report = imported.report.to_json();
+    assert_eq!(report["members_kept"].get("command"), None);
+}
+
+#[test]
 fn a_link_that_came_later_is_no_changed_block() {
     let line = |at: usize, kind: &str, message: Value, more: Value| {
         let mut line = json!({"type": kind, "uuid": at.to_string(), "sessionId": "s", "cwd": "/w", "message": message,
