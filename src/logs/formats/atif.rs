@@ -3,7 +3,8 @@
 //! A step of the agent is a reply: reasoning, text and calls; its observation is the results, which
 //! come before the next reply. Steps that were copied from another trajectory, or in which no model
 //! was called, are messages and no cycles. Trajectories of subagents that are in the file are sessions
-//! of their own, named by their id, and the call that started one has its id in `data_child_session`.
+//! of their own, named by their id, and the call that started one has its id in `data_child_session`;
+//! a reference to another file is in `data_record` of its result alone.
 //! `data_record` of a step's first block keeps the members that have no field.
 
 use super::fields::{get_string, inner, items, text, words};
@@ -15,6 +16,7 @@ use crate::logs::json::quoted;
 use crate::logs::log::{About, Event, LogCall, LogMessage, LogPart, OWNER};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, ImportReport};
+use std::collections::HashMap;
 
 pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let version = text(found, "schema_version").unwrap_or_default();
@@ -60,20 +62,63 @@ fn trajectory(
     let tools = tools(get(&agent, "tool_definitions"), &mut out.report);
     out.event(session, Event::Tools(tools));
     let name = name.unwrap_or_default();
+    let children = Children::new(found);
     for raw in elements(steps) {
         let step = members(raw);
         let used = get_string(&step, "model_name").or(get_string(&agent, "model_name"));
         if let Some(used) = used {
             out.event(session, Event::Parameters(model(used)));
         }
-        read_step(raw, &step, session, out);
+        read_step(raw, &step, &children, session, out);
     }
-    let children = get(found, "subagent_trajectories").unwrap_or_default();
-    for (at, raw) in elements(children).into_iter().enumerate() {
-        let child = members(raw);
-        let id = id_of(&child).unwrap_or_else(|| format!("{}", at + 1));
+    for (at, (child, id)) in children.all.iter().enumerate() {
         let location = format!("{location}/subagent_trajectories/{at}");
-        trajectory(&child, location, Some((&name, &id)), out);
+        trajectory(child, location, Some((&name, id)), out);
+    }
+}
+
+/// The trajectories in the file of the one that started them.
+#[derive(Default)]
+struct Children<'a> {
+    /// Each with its name.
+    all: Vec<(Vec<Member<'a>>, String)>,
+    /// Their names by the ids that references have: `None` for one that several have.
+    by_id: HashMap<(&'static str, String), Option<String>>,
+}
+
+/// What a reference names a trajectory by. The id of a session may be that of the whole run.
+const IDS: [&str; 2] = ["trajectory_id", "session_id"];
+
+impl<'a> Children<'a> {
+    fn new(found: &[Member<'a>]) -> Self {
+        let mut children = Self::default();
+        let all = items(found, "subagent_trajectories").into_iter();
+        for (at, raw) in all.enumerate() {
+            let child = members(raw);
+            let name = id_of(&child).unwrap_or_else(|| format!("{}", at + 1));
+            for kind in IDS {
+                if let Some(id) = text(&child, kind) {
+                    let known = children.by_id.entry((kind, id.into_owned()));
+                    known
+                        .and_modify(|known| *known = None)
+                        .or_insert_with(|| Some(name.clone()));
+                }
+            }
+            children.all.push((child, name));
+        }
+        children
+    }
+
+    /// The name of the one that a reference means.
+    fn referred(&self, reference: &str) -> Option<String> {
+        let found = members(reference);
+        let kind = IDS.into_iter().find(|kind| get(&found, kind).is_some())?;
+        let is_of_file = get(&found, "trajectory_path").is_some();
+        if kind == "session_id" && is_of_file {
+            return None;
+        }
+        let id = text(&found, kind)?.into_owned();
+        self.by_id.get(&(kind, id)).cloned().flatten()
     }
 }
 
@@ -87,7 +132,13 @@ const OF_STEP: [&str; 9] = words![
     model_name
 ];
 
-fn read_step(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Output) {
+fn read_step(
+    raw: &str,
+    step: &[Member<'_>],
+    children: &Children<'_>,
+    session: SessionId,
+    out: &mut Output,
+) {
     let time = time_of(step, "timestamp");
     let role = match text(step, "source").as_deref() {
         Some("system") => "system",
@@ -110,7 +161,7 @@ fn read_step(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Outpu
     let said = get(step, "message").filter(|raw| role != "assistant" || *raw != "\"\"");
     parts.extend(content(said, "text", report));
     for raw in items(step, "tool_calls") {
-        parts.push(read_call(raw, &results, report));
+        parts.push(read_call(raw, &results, children, report));
     }
     let mut made = message(role, parts, report);
     made.time = time;
@@ -131,7 +182,12 @@ fn read_step(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Outpu
 }
 
 /// A call of a step with these results. One that started a subagent names its session.
-fn read_call(raw: &str, results: &[Vec<Member<'_>>], report: &mut ImportReport) -> LogPart {
+fn read_call(
+    raw: &str,
+    results: &[Vec<Member<'_>>],
+    children: &Children<'_>,
+    report: &mut ImportReport,
+) -> LogPart {
     let found = members(raw);
     let id = get_string(&found, "tool_call_id");
     let (function, arguments) = (
@@ -148,10 +204,8 @@ fn read_call(raw: &str, results: &[Vec<Member<'_>>], report: &mut ImportReport) 
     let own = results
         .iter()
         .filter(|found| id.is_some() && get(found, "source_call_id") == id);
-    let child = own.clone().find_map(|found| {
-        let refs = elements(get(found, "subagent_trajectory_ref")?);
-        id_of(&members(refs.first()?))
-    });
+    let mut references = own.flat_map(|found| items(found, "subagent_trajectory_ref"));
+    let child = references.find_map(|reference| children.referred(reference));
     if let Some(child) = child {
         part.set("data_child_session", quoted(&format!("/{child}")));
     }

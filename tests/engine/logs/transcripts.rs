@@ -239,6 +239,65 @@ fn atif_trajectories_have_calls_results_usage_and_subagents() {
 }
 
 #[test]
+fn a_call_of_atif_has_a_child_only_if_its_trajectory_is_in_the_file() {
+    let trajectory = |reference: Value, children: Value| {
+        json!({"schema_version": "ATIF-v1.8", "session_id": "run", "agent": {"name": "n", "version": "1"}, "steps": [
+            {"step_id": 1, "source": "user", "message": "Go."},
+            {"step_id": 2, "source": "agent", "message": "", "tool_calls": [
+                {"tool_call_id": "k", "function_name": "delegate", "arguments": {"task": "sow"}}],
+                "observation": {"results": [{"source_call_id": "k", "subagent_trajectory_ref": [reference]}]}}],
+            "subagent_trajectories": children})
+    };
+    let child = |own: Value| {
+        let mut child = json!({"schema_version": "ATIF-v1.8", "agent": {"name": "h", "version": "1"}, "steps": []});
+        let own = own.as_object().expect("members").clone();
+        child.as_object_mut().expect("an object").extend(own);
+        child
+    };
+    let with_ids = child(json!({"trajectory_id": "t", "session_id": "run"}));
+    let with_session = child(json!({"session_id": "s"}));
+    for (reference, children, link) in [
+        // The child is another file, and the session that of the whole run.
+        (
+            json!({"trajectory_path": "sub/a.json", "session_id": "run"}),
+            json!([]),
+            Value::Null,
+        ),
+        (json!({"session_id": "run"}), json!([]), Value::Null),
+        (
+            json!({"trajectory_id": "u", "session_id": "run"}),
+            json!([with_ids]),
+            Value::Null,
+        ),
+        (
+            json!({"trajectory_id": "t", "session_id": "run"}),
+            json!([with_ids, with_session]),
+            json!("/t"),
+        ),
+        (
+            json!({"session_id": "s"}),
+            json!([with_ids, with_session]),
+            json!("/s"),
+        ),
+        // Which of two it is, is not said.
+        (
+            json!({"session_id": "s"}),
+            json!([with_session, with_session]),
+            Value::Null,
+        ),
+    ] {
+        let log = trajectory(reference.clone(), children).to_string();
+        let imported = import(log.as_bytes(), &ImportOptions::default()).expect("a good log");
+        let sessions = holds_together(&imported);
+        let call = block(&sessions[0], "sow");
+        assert_eq!(call["data_child_session"], link, "{reference}");
+        let text = Value::from(documents(&sessions[0])).to_string();
+        let kept = json!({"subagent_trajectory_ref": [reference]}).to_string();
+        assert!(text.contains(&kept), "{text}");
+    }
+}
+
+#[test]
 fn damaged_logs_are_counted_and_never_a_failure_of_the_program() {
     let lenient = ImportOptions {
         lenient: true,
