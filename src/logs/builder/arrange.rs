@@ -108,6 +108,13 @@ impl Builder {
         }
     }
 
+    /// The time that the nodes of a message say: of one without a time among others that have one, its position, so that it
+    /// does not seem to be known.
+    fn said(&self, entry: &SentMessage) -> Option<i64> {
+        let position = || entry.number as i64 * SECOND;
+        entry.time.or_else(|| self.timed.then(position))
+    }
+
     /// Gives the messages from `from` on rising times. A message keeps its time if that is possible.
     fn order(&mut self, from: usize) {
         let before = from.checked_sub(1).map(|at| self.entries[at].end_ns());
@@ -187,7 +194,7 @@ impl Builder {
             (_, Some(before)) => first.max(before + 2),
             (None, None) => first,
         };
-        let time = self.entries[range.start].time;
+        let time = self.said(&self.entries[range.start]);
         let moved = old.is_none_or(|old| old.order_ns != order_ns || old.sealed != sealed);
         let mut turn = old.and_then(|old| old.turn);
         if sealed && moved {
@@ -224,8 +231,8 @@ impl Builder {
             return;
         }
         let message = Arc::clone(&entry.message);
-        let (number, time, reply_of, first) =
-            (entry.number, entry.time, entry.reply_of, entry.order_ns + 2);
+        let (number, reply_of, first) = (entry.number, entry.reply_of, entry.order_ns + 2);
+        let time = self.said(entry);
         let response = entry.response.as_deref().map(quoted);
         let same = same
             .filter(|shown| shown.message.role == message.role)

@@ -1,7 +1,7 @@
 //! ATIF: the trajectories of Harbor, `{"schema_version": "ATIF-v1.…", "agent": …, "steps": […]}`.
 //!
 //! A step of the agent is a reply: reasoning, text and calls; its observation is the results, which
-//! come before the next reply. Steps that were copied from another trajectory, or in which no model
+//! come before the next reply and have no time. Steps that were copied from another trajectory, or in which no model
 //! was called, are messages and no cycles. Trajectories of subagents that are in the file are sessions
 //! of their own, named by their id, and the call that started one has its id in `data_child_session`;
 //! a reference to another file is in `data_record` of its result alone.
@@ -173,8 +173,8 @@ fn read_step(
     out.event(session, event);
     for found in &results {
         let id = get_string(found, "source_call_id");
+        // The time of the step is that of the reply. When a result came, the log does not say.
         let mut made = result(id, None, get(found, "content"), &mut out.report);
-        made.time = time;
         let known = ["source_call_id", "content"];
         keep(&mut made, found, &known, &mut out.report);
         out.event(session, Event::Message(made));

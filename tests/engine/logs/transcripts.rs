@@ -298,6 +298,44 @@ fn a_call_of_atif_has_a_child_only_if_its_trajectory_is_in_the_file() {
 }
 
 #[test]
+fn a_result_of_atif_has_no_time_and_none_is_made_of_it() {
+    let step = |id: u64, time: &str, source: &str, message: &str, more: Value| {
+        let mut step = json!({"step_id": id, "timestamp": format!("2026-03-02T{time}Z"), "source": source, "message": message});
+        let more = more.as_object().expect("members").clone();
+        step.as_object_mut().expect("an object").extend(more);
+        step
+    };
+    let call = json!({
+        "tool_calls": [{"tool_call_id": "k", "function_name": "sow", "arguments": {}}],
+        "observation": {"results": [{"source_call_id": "k", "content": "Sown."}]},
+    });
+    let log = json!({"schema_version": "ATIF-v1.8", "session_id": "a", "agent": {"name": "n", "version": "1"}, "steps": [
+        step(1, "09:00:00", "user", "Go.", json!({})),
+        step(2, "09:00:05", "agent", "", call),
+        step(3, "09:05:00", "agent", "Done.", json!({})),
+        step(4, "09:06:00", "user", "And?", json!({})),
+        step(5, "09:06:02", "agent", "Nothing.", json!({})),
+    ]});
+    let imported = import(log.to_string().as_bytes(), &ImportOptions::default());
+    let imported = imported.expect("a good log");
+    holds_together(&imported);
+    let session = imported.sessions[0].session().expect("a session");
+    let report = StepReport::new(&Engine::new(), &session, &ReportOptions::default());
+    let steps = report.expect("a report").steps;
+    let spans: Vec<_> = steps
+        .iter()
+        .map(|step| (step.duration_ms, step.gap_ms))
+        .collect();
+    let spans_of_log = [
+        (Some(5_000), None),
+        (None, None),
+        (Some(2_000), Some(60_000)),
+    ];
+    assert_eq!(spans, spans_of_log);
+    assert_eq!(steps[1].time.as_deref(), Some("2026-03-02T09:05:00Z"));
+}
+
+#[test]
 fn damaged_logs_are_counted_and_never_a_failure_of_the_program() {
     let lenient = ImportOptions {
         lenient: true,
