@@ -381,15 +381,14 @@ impl Conversation<'_> {
             }
         }
         steps.push(parts.get(start..).unwrap_or_default());
-        let is_only = steps.len() == 1;
+        let count = steps.len();
         for (at, step) in steps.into_iter().enumerate() {
-            let started = step.iter().find_map(Part::started);
-            let time = if at == 0 {
-                created
-            } else {
-                started.or(created)
+            let place = StepPlace {
+                is_only: count == 1,
+                started: created.filter(|_| at == 0),
+                ended: end(info, step, at + 1 == count),
             };
-            self.step(info, step, is_only, time);
+            self.step(info, step, &place);
         }
         let report = &mut self.out.report;
         let error = get(info, "error").filter(|raw| raw.starts_with('{'));
@@ -418,7 +417,9 @@ impl Conversation<'_> {
     }
 
     /// What is between two parts `step-start`: one call, unless the program wrote it itself.
-    fn step(&mut self, info: &[Member<'_>], step: &[Part<'_>], is_only: bool, time: Option<i64>) {
+    fn step(&mut self, info: &[Member<'_>], step: &[Part<'_>], place: &StepPlace) {
+        let is_only = place.is_only;
+        let time = place.ended.or(place.started);
         let mut message = LogMessage::new(Some("assistant".to_owned()), Vec::new()).at(time);
         let (mut beside, mut results) = (Vec::new(), Vec::new());
         for part in step {
@@ -475,14 +476,12 @@ impl Conversation<'_> {
                 ],
             );
             call.time = time;
-            // Of several steps, the log says only when all of them were over.
-            let end = if is_only { end(info, step) } else { None };
-            let latency = end.zip(time).map(|(end, start)| end.saturating_sub(start));
+            let latency = place.ended.zip(place.started);
+            let latency = latency.map(|(end, start)| end.saturating_sub(start));
             let latency = latency.filter(|nanos| *nanos >= 0);
             let latency = latency.map(|nanos| (nanos / 1_000_000).to_string());
             call.usage
                 .extend(latency.map(|latency| ("latency_ms".into(), latency)));
-            message.time = end.or(time);
         }
         self.say(message, call);
         for (result, child) in results {
@@ -526,20 +525,31 @@ impl<'a> Part<'a> {
         }
     }
 
-    fn started(&self) -> Option<i64> {
-        let own = inner(&self.found, "time");
-        let of_call = inner(&inner(&self.found, "state"), "time");
-        let start = get(&own, "start").or_else(|| get(&of_call, "start"))?;
-        time(start)
+    /// When the model had said it: a call runs once it was said.
+    fn said(&self) -> Option<i64> {
+        let times = match &*self.kind {
+            "tool" => inner(&inner(&self.found, "state"), "time"),
+            _ => inner(&self.found, "time"),
+        };
+        let name = if self.kind == "tool" { "start" } else { "end" };
+        get(&times, name).and_then(time)
     }
 }
 
-/// When a reply of one step was whole: its message is completed, or its last call began, which runs before that.
-fn end(info: &[Member<'_>], step: &[Part<'_>]) -> Option<i64> {
-    let calls = step.iter().filter(|part| part.kind == "tool");
-    let last = calls.filter_map(Part::started).max();
+/// Which step of a message it is, and when it was.
+struct StepPlace {
+    is_only: bool,
+    /// When the request was made: that of the first step, with its message. Of the others the log does not say it.
+    started: Option<i64>,
+    /// When the reply was whole.
+    ended: Option<i64>,
+}
+
+/// When a reply was whole: when its last part was said, or else, in the last step, when the message was completed.
+fn end(info: &[Member<'_>], step: &[Part<'_>], is_last: bool) -> Option<i64> {
     let completed = || get(&inner(info, "time"), "completed").and_then(time);
-    last.or_else(completed)
+    let said = step.iter().filter_map(Part::said).max();
+    said.or_else(|| completed().filter(|_| is_last))
 }
 
 fn put_beside(message: &mut LogMessage, beside: Vec<String>) {

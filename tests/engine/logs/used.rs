@@ -2,8 +2,8 @@
 
 use super::{holds_together, imported};
 use pactql::Engine;
-use pactql::inspect::{Prices, Report, ReportOptions, TokenReport, Usage, UsageBy};
-use pactql::logs::MessageLocation;
+use pactql::inspect::{Prices, Report, ReportOptions, StepReport, TokenReport, Usage, UsageBy};
+use pactql::logs::{ImportOptions, MessageLocation, import};
 use serde_json::{Value, json};
 
 /// The `usage` of each snapshot of a log, and the report of its import.
@@ -316,6 +316,7 @@ fn an_opencode_reply_took_until_it_was_completed_or_its_last_call_began() {
         .to_string()
     };
     let text = json!({"type": "text", "text": "One."});
+    let said = json!({"type": "text", "text": "One.", "time": {"start": 1767312003000_u64, "end": 1767312003500_u64}});
     let tool = json!({"type": "tool", "callID": "c", "tool": "ls", "state": {
         "status": "completed", "input": {}, "output": "a", "time": {"start": 1767312004000_u64, "end": 1767312008000_u64},
     }});
@@ -323,12 +324,50 @@ fn an_opencode_reply_took_until_it_was_completed_or_its_last_call_began() {
     for (parts, latency) in [
         (json!([step, text]), json!(7000)),
         (json!([step, text, tool]), json!(2000)),
-        // Of the first of two steps, the log does not say it.
-        (json!([step, text, tool, step, text]), Value::Null),
+        (json!([step, text, tool, step, text]), json!(2000)),
+        (json!([step, said, step, text]), json!(1500)),
     ] {
         let (used, _) = used(&message(parts));
         assert_eq!(used[0]["latency_ms"], latency);
+        // When a later step was sent, the log does not say.
+        let later = used.get(1).map(|used| &used["latency_ms"]);
+        assert_eq!(later.cloned().unwrap_or_default(), Value::Null);
     }
+}
+
+#[test]
+fn steps_of_an_opencode_message_have_times_of_their_own() {
+    let at = |seconds: u64| 1_767_312_000_000 + seconds * 1000;
+    let text = |text: &str, start: u64, end: u64| json!({"type": "text", "text": text, "time": {"start": at(start), "end": at(end)}});
+    let tool = json!({"type": "tool", "callID": "c", "tool": "ls", "state": {
+        "status": "completed", "input": {}, "output": "a", "time": {"start": at(32), "end": at(40)}}});
+    let step = json!({"type": "step-start"});
+    let parts = json!([step, text("One.", 30, 31), tool, step, text("Two.", 60, 89)]);
+    let log = json!({
+        "info": {"id": "s", "directory": "/w", "time": {"created": at(0)}},
+        "messages": [
+            {"info": {"id": "u", "role": "user", "sessionID": "s", "time": {"created": at(1)}},
+             "parts": [{"type": "text", "text": "Go."}]},
+            {"info": {"id": "a", "role": "assistant", "sessionID": "s", "modelID": "m",
+                "time": {"created": at(2), "completed": at(90)}}, "parts": parts},
+        ],
+    });
+    let imported = import(log.to_string().as_bytes(), &ImportOptions::default());
+    let session = imported.expect("a good log").sessions[0].session();
+    let session = session.expect("a session");
+    let report = StepReport::new(&Engine::new(), &session, &ReportOptions::default());
+    let steps = report.expect("a report").steps;
+    let found: Vec<_> = steps
+        .iter()
+        .map(|step| (step.time.as_deref(), step.duration_ms, step.gap_ms))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (Some("2026-01-02T00:00:32Z"), Some(30_000), None),
+            (Some("2026-01-02T00:01:29Z"), Some(49_000), Some(8_000)),
+        ]
+    );
 }
 
 #[test]
