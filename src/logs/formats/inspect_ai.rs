@@ -2,10 +2,11 @@
 //! one sample; of a `.eval` file ([`mod@crate::logs::eval`]) the log without samples, then each sample.
 //!
 //! A model event is a request, exactly as inspect_ai gave it to the provider's client, and its
-//! output. The requests of a sample that have messages in common are a session: `ID_epoch_N`, and
-//! `ID_epoch_N/2`, … for other conversations, such as those of a grader. One that failed and was made again is an
-//! attempt. Newer logs have the messages of a sample once, and events have ranges of them. A sample without model events is
-//! a transcript of its `messages`. Texts that the sample keeps as attachments are put back in.
+//! output; the reply came when the event was completed, or its `output.time` after its `timestamp`. The requests of a
+//! sample that have messages in common are a session: `ID_epoch_N`, and `ID_epoch_N/2`, … for other conversations, such
+//! as those of a grader. One that failed and was made again is an attempt. Newer logs have the messages of a sample once,
+//! and events have ranges of them. A sample without model events is a transcript of its `messages`. Texts that the sample
+//! keeps as attachments are put back in.
 //!
 //! | field | on | value |
 //! |---|---|---|
@@ -175,9 +176,14 @@ impl Sample {
         let reply = get(&choice, "message").filter(|_| error.is_none());
         let mut call = used(&output, &choice, &mut out.report);
         call.time = time_of(event, "timestamp");
+        let took = seconds_of(&output).map(|seconds| (seconds * 1e9) as i64);
+        let came = call
+            .time
+            .zip(took)
+            .map(|(at, took)| at.saturating_add(took));
         let reply = reply.map(|raw| LogMessage {
             reply: true,
-            time: time_of(event, "completed").or(call.time),
+            time: time_of(event, "completed").or(came).or(call.time),
             ..read_message(raw, &mut out.report)
         });
         let attempt = error.map(|error| failed(&canonical(error)));
@@ -229,11 +235,16 @@ fn parameters(event: &[Member<'_>]) -> String {
 /// What of an output is read, and `completion`, the text of its first choice.
 const OF_OUTPUT: [&str; 6] = words![model choices usage time error completion];
 
+/// How long a call took, in seconds.
+fn seconds_of(output: &[Member<'_>]) -> Option<f64> {
+    let seconds = get(output, "time")?.parse::<f64>().ok()?;
+    (0.0..1e9).contains(&seconds).then_some(seconds)
+}
+
 /// What an output says that a call used. Whether the input has its cached part, its total says.
 fn used(output: &[Member<'_>], choice: &[Member<'_>], report: &mut ImportReport) -> LogCall {
     count_unread(output, &OF_OUTPUT, "event model.output.", report);
-    let seconds = get(output, "time").and_then(|raw| raw.parse::<f64>().ok());
-    let latency = seconds.map(|seconds| ((seconds * 1000.0).round() as u64).to_string());
+    let latency = seconds_of(output).map(|seconds| ((seconds * 1000.0).round() as u64).to_string());
     let said = [
         ("model", get(output, "model")),
         ("stop_reason", get(choice, "stop_reason")),

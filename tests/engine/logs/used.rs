@@ -336,6 +336,26 @@ fn an_opencode_reply_took_until_it_was_completed_or_its_last_call_began() {
 }
 
 #[test]
+fn a_reply_of_inspect_came_when_its_call_was_over() {
+    for (completed, time) in [
+        (Value::Null, "2026-03-02T14:00:07Z"),
+        (json!("2026-03-02T09:00:08-05:00"), "2026-03-02T14:00:08Z"),
+    ] {
+        let mut log: Value = serde_json::from_str(&inspect(&json!({}))).expect("JSON");
+        let event = &mut log["samples"][0]["events"][0];
+        event["timestamp"] = json!("2026-03-02T09:00:04.500000-05:00");
+        event["completed"] = completed;
+        let imported = import(log.to_string().as_bytes(), &ImportOptions::default());
+        let session = imported.expect("a good log").sessions[0].session();
+        let session = session.expect("a session");
+        let report = StepReport::new(&Engine::new(), &session, &ReportOptions::default());
+        let step = &report.expect("a report").steps[0];
+        assert_eq!(step.time.as_deref(), Some(time));
+        assert_eq!(step.duration_ms, Some(2_500));
+    }
+}
+
+#[test]
 fn steps_of_an_opencode_message_have_times_of_their_own() {
     let at = |seconds: u64| 1_767_312_000_000 + seconds * 1000;
     let text = |text: &str, start: u64, end: u64| json!({"type": "text", "text": text, "time": {"start": at(start), "end": at(end)}});
