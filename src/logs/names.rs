@@ -23,8 +23,8 @@ pub fn stem(name: &str) -> &str {
     stem
 }
 
-/// A name for each session of a log, as `pactql import` gives them: `stem`, with a number where the log has
-/// several; a fork or a subagent is named after the session it belongs to. All differ, and a store takes
+/// A name for each session of a log, as `pactql import` gives them: `stem`; where the log has several, `stem/NAME` by its
+/// name in the log, or else `stem-N`; a fork or a subagent is named after the session it belongs to. All differ, and a store takes
 /// each of them. Linear except for the sessions before a fork or a subagent with a name of its own.
 ///
 /// ```
@@ -65,9 +65,15 @@ pub(crate) fn names(
     let owners = owners(sessions);
     let whole = owners.iter().filter(|owner| owner.is_none()).count();
     let digits = sessions.len().to_string().len();
-    let plain = |at: usize| match whole {
-        0 | 1 => stem.to_owned(),
-        _ => format!("{stem}-{:0digits$}", at + 1),
+    let own = |at: usize| {
+        let name = sessions.get(at)?.name?;
+        let is_own = !name.is_empty() && !name.starts_with(['~', '/']);
+        is_own.then_some(name)
+    };
+    let plain = |at: usize| match (whole, own(at)) {
+        (0 | 1, _) => stem.to_owned(),
+        (_, Some(name)) => format!("{stem}/{name}"),
+        (_, None) => format!("{stem}-{:0digits$}", at + 1),
     };
     let named = sessions.iter().zip(owners).enumerate();
     let named = named.map(|(at, (known, owner))| match (known.parent, owner) {

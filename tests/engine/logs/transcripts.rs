@@ -407,6 +407,14 @@ fn inspect_model_events_are_requests_that_come_back_equal() {
         .map(|session| session.name.as_deref().expect("a name"))
         .collect();
     assert_eq!(names, ["s1_epoch_1", "s1_epoch_1/2", "2_epoch_1"]);
+    let given = pactql::logs::session_names("sums", &imported.sessions);
+    assert_eq!(
+        given,
+        ["sums/s1_epoch_1", "sums/s1_epoch_1/2", "sums/2_epoch_1"]
+    );
+    // A log of one sample is that session.
+    let given = pactql::logs::session_names("sums", &imported.sessions[..2]);
+    assert_eq!(given, ["sums", "sums/2"]);
     let bytes = std::fs::read("tests/cases/logs/inspect-ai/synthetic-log.json").expect("a file");
     let log: Value = serde_json::from_slice(&bytes).expect("JSON");
     let sample = &log["samples"][0];
