@@ -2,18 +2,21 @@
 //!
 //! Where every step has a list of messages, each step is a request; else `history` is a conversation. The list is
 //! what was sent (`query`) or, in older logs (`messages`), what will be sent next: with the reply and what the tool
-//! said. The messages are those of OpenAI chat. What a step says and no message holds, such as a response that was
-//! changed before it was sent on, is in `meta.record`.
+//! said. The messages are those of OpenAI chat. The model is that of `replay_config`, which older logs do not have. What
+//! the whole run used (`info.model_stats`) is said in a note: of each request the log does not say it. What a step says
+//! and no message holds, such as a response that was changed before it was sent on, is in `meta.record`.
 
-use super::fields::{is, items, text};
+use super::fields::{get_string, inner, is, items, text};
 use super::openai::Chat;
 use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, Interner, converse};
+use super::transcript::model;
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
-use crate::logs::json::{canonical, list, object};
+use crate::logs::json::{canonical, list, object, value};
 use crate::logs::log::{About, Event, LogField, LogMessage, LogRequest, RequestOrigin};
 use crate::logs::output::Output;
 use crate::logs::report::{Fate, ImportReport};
+use crate::support::text::amount;
 use std::collections::HashSet;
 
 /// An object with a history and a trajectory.
@@ -37,6 +40,10 @@ pub(super) fn read(record: &LogRecord<'_>, out: &mut Output) {
         },
         ..About::default()
     };
+    let parameters = model_of(&found);
+    if about.location.is_empty() {
+        totals(&found, &mut out.report);
+    }
     for (name, value) in &found {
         match &**name {
             "history" | "trajectory" => {}
@@ -62,6 +69,9 @@ pub(super) fn read(record: &LogRecord<'_>, out: &mut Output) {
         .meta
         .extend(unsaid(&told, &trajectory, &mut out.report));
     let session = out.session(about);
+    if let Some(parameters) = &parameters {
+        out.event(session, Event::Parameters(parameters.clone()));
+    }
     if !exact {
         let read = |raw: &&str| Chat.message(raw, &mut out.report);
         let messages: Vec<LogMessage> = history.iter().map(read).collect();
@@ -85,6 +95,7 @@ pub(super) fn read(record: &LogRecord<'_>, out: &mut Output) {
                 .map(|raw| LogMessage::clone(&read(raw)))
                 .into_iter()
                 .collect(),
+            parameters: parameters.clone(),
             ..LogRequest::default()
         };
         let rest: Vec<_> = call.rest.iter().map(|raw| read(raw)).collect();
@@ -92,6 +103,36 @@ pub(super) fn read(record: &LogRecord<'_>, out: &mut Output) {
         for message in rest {
             out.event(session, Event::Message(LogMessage::clone(&message)));
         }
+    }
+}
+
+/// The parameters of the requests, of which the model is known: that of the settings, which may be JSON in a string.
+fn model_of(found: &[Member<'_>]) -> Option<String> {
+    let settings = get(found, "replay_config")?;
+    let text = string(settings);
+    let settings = text.as_deref().map_or(Some(settings), value)?;
+    let agent = inner(&members(settings), "agent");
+    get_string(&inner(&agent, "model"), "name").map(model)
+}
+
+/// Notes what the run used, by the log's own account.
+fn totals(found: &[Member<'_>], report: &mut ImportReport) {
+    let stats = inner(&inner(found, "info"), "model_stats");
+    let number = |name| get(&stats, name).and_then(|raw| raw.parse::<f64>().ok());
+    let used = |name| number(name).filter(|number| *number > 0.0);
+    let count = |name, what: &str| Some(format!("{} {what}", amount(used(name)? as u64)));
+    let cost = used("instance_cost").map(|dollars| format!("${dollars:.6}"));
+    let said = [
+        count("tokens_sent", "tokens sent"),
+        count("tokens_received", "received"),
+        cost,
+    ];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    if !said.is_empty() {
+        let said = said.join(", ");
+        report.note(format!(
+            "the run used, by its own account: {said}; of each request the log does not say it"
+        ));
     }
 }
 

@@ -1047,6 +1047,39 @@ fn swe_agent_steps_that_list_what_came_back_are_not_sent_it() {
 }
 
 #[test]
+fn a_run_of_swe_agent_has_its_model_and_a_note_of_what_it_used() {
+    let settings = json!({"agent": {"model": {"name": "model-1", "temperature": 0.0}}});
+    let stats = json!({"instance_cost": 0.25, "tokens_sent": 12_345, "tokens_received": 67, "api_calls": 1});
+    let none = json!({"instance_cost": 0, "tokens_sent": 0, "tokens_received": 0, "api_calls": 1});
+    let ask = json!({"role": "user", "content": "Mend it."});
+    let reply = json!({"role": "assistant", "content": "Mended."});
+    for query in [json!([ask]), Value::Null] {
+        let log = |settings: Value, stats: &Value| {
+            let log = json!({"trajectory": [{"response": "Mended.", "query": query}], "history": [ask, reply],
+                "info": {"model_stats": stats}, "replay_config": settings});
+            import(log.to_string().as_bytes(), &ImportOptions::default()).expect("a good log")
+        };
+        for settings in [settings.clone(), json!(settings.to_string())] {
+            let imported = log(settings, &stats);
+            let all = documents(&holds_together(&imported)[0]);
+            assert_eq!(all[0]["meta"]["model"], "model-1");
+            assert_eq!(all[0]["meta"]["request"], json!({"model": "model-1"}));
+            assert_eq!(all[0]["usage"], Value::Null);
+            let said = "the run used, by its own account: 12,345 tokens sent, 67 received, $0.250000; \
+                of each request the log does not say it";
+            assert!(imported.report.notes().iter().any(|note| note == said));
+        }
+        for settings in [json!("{"), json!("7"), Value::Null, json!({"agent": []})] {
+            let imported = log(settings, &none);
+            let all = documents(&holds_together(&imported)[0]);
+            assert_eq!(all[0]["meta"]["model"], Value::Null);
+            let notes = imported.report.notes().iter();
+            assert!({ notes }.all(|note| !note.contains("used")));
+        }
+    }
+}
+
+#[test]
 fn a_title_is_the_first_text_of_a_person() {
     let title = |texts: &[&str]| {
         let messages: Vec<Value> = texts
