@@ -303,7 +303,12 @@ impl Report for PrefixReport {
             1 => ", 1 cache miss".to_owned(),
             more => format!(", {more} cache misses"),
         };
-        let _ = writeln!(out, "{requests} to {}, {breaks}{misses}", self.provider);
+        // A log need not say whom they were sent to.
+        let _ = writeln!(
+            out,
+            "{requests} in the form of {}, {breaks}{misses}",
+            self.provider
+        );
         if later().next().is_none() {
             out.push_str("there is no request before it\n");
             return out;

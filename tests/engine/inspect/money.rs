@@ -269,7 +269,7 @@ fn causes_of_misses() {
             assert_eq!(missed.nano_dollars, Some(Money(13_700 * (2_500 - 200))));
             let text = report.to_text(&ReportOptions::default());
             assert!(
-                text.starts_with("4 requests to anthropic, 0 breaks, 1 cache miss\n"),
+                text.starts_with("4 requests in the form of anthropic, 0 breaks, 1 cache miss\n"),
                 "{text}"
             );
         }

@@ -208,7 +208,7 @@ fn the_working_state_is_not_a_step_but_the_next_request() {
         assert!(failed.contains("`@t0` is the newest step"), "{failed}");
         let prefix = answer(&[&["prefix", session, "--format", "text"], words].concat());
         assert!(
-            prefix.starts_with("1 request to openai, 0 breaks"),
+            prefix.starts_with("1 request in the form of openai, 0 breaks"),
             "{prefix}"
         );
     }
