@@ -55,7 +55,7 @@ const BY_NAME: [(&str, &str, Counted); 4] = [
     ("members_kept", "members kept as data_*", Counted::Members),
     (
         "record_members_kept",
-        "members of records kept in meta.record",
+        "members of records kept in meta",
         Counted::RecordMembers,
     ),
     (
@@ -150,7 +150,7 @@ impl ImportReport {
         (!said.is_empty()).then(|| said.join(" and "))
     }
 
-    /// Counts a member of a record that is kept in `meta.record`.
+    /// Counts a member of a record that is kept in `meta`, mostly in `record` there.
     pub(crate) fn count_record_member(&mut self, name: &str) {
         self.count(Counted::RecordMembers, name, 1);
     }

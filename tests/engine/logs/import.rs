@@ -298,7 +298,7 @@ fn nothing_is_dropped_and_everything_is_counted() {
          messages  understood 2 (user 2), kept verbatim 3 (assistant 1, without a role 2), skipped 0\n  \
          parts     understood 3 (image 1, text 2), kept verbatim 2 (content 1, input_audio 1), skipped 0\n  \
          members kept as data_*: agent 1\n  \
-         members of records kept in meta.record: tools 1, topic 1"
+         members of records kept in meta: tools 1, topic 1"
     );
 }
 
@@ -400,7 +400,7 @@ fn members_beside_lists_are_kept() {
         r#"[{"task":7,"traj":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}],"info":{"reward":"why"}}]"#,
     );
     let report = imported.report.to_string();
-    assert!(report.contains("meta.record: info 1, task 1"), "{report}");
+    assert!(report.contains("kept in meta: info 1, task 1"), "{report}");
     let line = written(&imported, 0, true);
     let line: Value = serde_json::from_str(line.lines().next().expect("a snapshot")).expect("JSON");
     assert_eq!(

@@ -1036,6 +1036,11 @@ fn swe_agent_steps_that_list_what_came_back_are_not_sent_it() {
     // What came after the last reply was never sent.
     let last = outline(&all[3]);
     assert_eq!(last.last().map(String::as_str), Some("user: Submitted."));
+    // What is kept is not all in `meta.record`.
+    let report = imported.report.to_string();
+    let kept = "members of records kept in meta: environment 1, info 1, replay_config 1";
+    assert!(report.contains(kept), "{report}");
+    assert_eq!(all[0]["meta"]["environment"], "main");
     let (_, sessions) = fixture("swe-agent/synthetic-run.traj");
     let all = documents(&sessions[0]);
     assert_eq!(outline(&all[0])[2], "assistant: I look.");
