@@ -33,8 +33,11 @@ pub struct Used {
     pub output_tokens: u64,
     /// The price of the calls that have one, in nano-dollars.
     pub nano_dollars: Money,
-    /// Calls of which the provider's counts are not known.
+    /// Calls of which the provider's count of the input is not known.
     pub uncounted: u64,
+    /// Of these, those of which the provider's count of the reply is known. It is in the sums.
+    #[serde(skip_serializing_if = "is_none")]
+    pub uncounted_inputs: u64,
     /// Calls of which the provider's count of the input is known and that of the reply is not.
     #[serde(skip_serializing_if = "is_none")]
     pub uncounted_replies: u64,
@@ -65,7 +68,7 @@ fn left_out(unanswered: u64) -> String {
 
 impl Used {
     /// Adds a call; nothing, if none was made. `ours` are the tokens of the request and of the reply as they are
-    /// counted here, for a call of which the provider's counts are not known; without them it has no price.
+    /// counted here, for a call of which the provider's counts are not known; without those of the request it has no price.
     pub(super) fn add(
         &mut self,
         call: &Call,
@@ -93,11 +96,15 @@ impl Used {
         let mut call = Cow::Borrowed(call);
         if call.input_tokens.is_none() {
             self.uncounted += 1;
+            self.uncounted_inputs += u64::from(call.output_tokens.is_some());
             let Some((input, output)) = ours() else {
+                let reply = call.output_tokens.unwrap_or(0);
+                self.output_tokens = self.output_tokens.saturating_add(reply);
                 return;
             };
             let call = call.to_mut();
-            (call.input_tokens, call.output_tokens) = (Some(input), Some(output));
+            call.input_tokens = Some(input);
+            call.output_tokens.get_or_insert(output);
         } else if call.output_tokens.is_none() {
             let reply = ours().map(|(_, reply)| reply);
             self.uncounted_replies += u64::from(reply != Some(0));
@@ -131,6 +138,7 @@ impl Used {
             (&mut self.cache_write_tokens, other.cache_write_tokens),
             (&mut self.output_tokens, other.output_tokens),
             (&mut self.uncounted, other.uncounted),
+            (&mut self.uncounted_inputs, other.uncounted_inputs),
             (&mut self.uncounted_replies, other.uncounted_replies),
             (&mut self.unpriced, other.unpriced),
             (&mut self.priced, other.priced),
@@ -165,7 +173,8 @@ impl Used {
             let _ = write!(line, ", {money} at the prices of {date}");
         }
         let ours = [
-            (self.uncounted, ""),
+            (self.uncounted.saturating_sub(self.uncounted_inputs), ""),
+            (self.uncounted_inputs, "the input of "),
             (self.uncounted_replies, "the reply of "),
         ];
         for (count, what) in ours.into_iter().filter(|(count, _)| *count > 0) {
@@ -422,19 +431,23 @@ impl Usage {
             let repeated = counted(self.repeated, "response");
             let _ = writeln!(out, "{repeated} of resumed or forked sessions counted once");
         }
-        if self.total.uncounted > 0 {
-            let calls = counted(self.total.uncounted, "request");
-            let _ = writeln!(
-                out,
-                "{calls} without the provider's counts, whose tokens are not in the sums"
-            );
-        }
-        if self.total.uncounted_replies > 0 {
-            let calls = counted(self.total.uncounted_replies, "request");
-            let _ = writeln!(
-                out,
-                "{calls} without the provider's count of the reply, which is not in the sums"
-            );
+        let total = &self.total;
+        let neither = total.uncounted.saturating_sub(total.uncounted_inputs);
+        for (count, what) in [
+            (neither, "counts, whose tokens are not in the sums"),
+            (
+                total.uncounted_inputs,
+                "count of the input, which is not in the sums",
+            ),
+            (
+                total.uncounted_replies,
+                "count of the reply, which is not in the sums",
+            ),
+        ] {
+            if count > 0 {
+                let calls = counted(count, "request");
+                let _ = writeln!(out, "{calls} without the provider's {what}");
+            }
         }
         if self.total.unanswered > 0 {
             let _ = writeln!(out, "{}", left_out(self.total.unanswered));

@@ -297,6 +297,50 @@ fn copilot_says_what_was_written_to_the_cache() {
 }
 
 #[test]
+fn a_count_of_the_reply_alone_is_in_the_sums() {
+    let event = |id: &str, kind: &str, data: Value| {
+        let time = format!("2026-01-05T00:00:0{id}Z");
+        json!({"id": id, "type": kind, "timestamp": time, "data": data}).to_string()
+    };
+    let reply = |id: &str, count: u64| {
+        let data = json!({"messageId": id, "content": "Done.", "model": "gpt-4o", "apiCallId": id, "outputTokens": count});
+        event(id, "assistant.message", data)
+    };
+    let usage = json!({"model": "gpt-4o", "apiCallId": "5", "inputTokens": 900, "outputTokens": 7});
+    let log = [
+        event("1", "session.start", json!({"sessionId": "s"})),
+        event("2", "user.message", json!({"content": "Go."})),
+        reply("3", 33),
+        event("4", "user.message", json!({"content": "And?"})),
+        reply("5", 7),
+        event("6", "assistant.usage", usage),
+    ];
+    let imported = imported(log.join("\n").as_bytes(), MessageLocation::default());
+    let session = imported.sessions[0].session().expect("a session");
+    let mut usage = Usage::new(UsageBy::Session, Prices::default());
+    usage.add("s", &session).expect("in memory");
+    let total = usage.total;
+    assert_eq!(
+        (total.input_tokens, total.output_tokens, total.uncounted),
+        (900, 40, 1)
+    );
+    assert_eq!((total.uncounted_inputs, total.unpriced), (1, 0));
+    let text = usage.text(pactql::inspect::Paint::default());
+    let said = "1 request without the provider's count of the input, which is not in the sums\n";
+    assert!(text.contains(said), "{text}");
+    assert!(!text.contains("no cost"), "{text}");
+    // Where the request is counted here, the reply stays the provider's.
+    let options = ReportOptions::default();
+    let report = TokenReport::new(&Engine::new(), &session, &options).expect("a report");
+    assert_eq!(report.session.output_tokens, 40);
+    let text = report.to_text(&options);
+    assert!(
+        text.contains("(the input of 1 request counted here)"),
+        "{text}"
+    );
+}
+
+#[test]
 fn an_opencode_reply_took_until_it_was_completed_or_its_last_call_began() {
     let message = |parts: Value| {
         let tokens =
