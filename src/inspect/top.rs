@@ -90,7 +90,7 @@ impl Top {
     /// Adds a part of a session. Groups by turn or block have its name before them, as ids repeat, unless it is empty.
     ///
     /// # Errors
-    /// As [`Report::new`].
+    /// As [`Report::new`](super::Report::new).
     pub fn add(
         &mut self,
         engine: &Engine,

@@ -34,7 +34,6 @@ pub(crate) enum Wanted {
     Counts,
     /// The name of the session and what sizes and groups are made of: of the blocks that lie in what is found, and of
     /// the root and `^seq` in it.
-    #[cfg_attr(not(feature = "store"), expect(dead_code, reason = "a store asks so"))]
     Blocks,
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pactql::history::Attempt;
 use pactql::inspect::{Part, Prices, Report, ReportOptions, TokenReport, Usage, UsageBy};
-use pactql::{Engine, Message, Provider, Session as Live, Store, store::Retention};
+use pactql::{Context, Engine, Message, Provider, Session as Live, Store, store::Retention};
 
 use super::layout;
 use super::place::{Folder, documents, sound};
@@ -533,6 +533,35 @@ fn all_completed_calls_of_a_cycle_are_summed() {
         assert_eq!(counts, [(Some(100), Some(10)), (Some(200), Some(20))]);
         assert!(report.snapshots[1].call.earlier.is_empty());
     }
+}
+
+/// Calls of one cycle to several models are each in the group of their own.
+#[test]
+fn an_earlier_call_is_of_its_own_model() {
+    let mut context = Context::new();
+    context.append(Message::user("Hello")).unwrap();
+    for (model, input, output) in [("unheard-of", 100, 10), ("gpt-4o", 300, 30)] {
+        let parameters = format!(r#"{{"model":"{model}"}}"#);
+        context.set_request(&parameters).unwrap();
+        context.render(Provider::OpenAi).unwrap();
+        context.complete_attempt(input, output).unwrap();
+    }
+    context.append(Message::assistant("Hi.")).unwrap();
+    context.commit().unwrap();
+    let mut usage = Usage::new(UsageBy::Model, Prices::default());
+    usage.add("a", &context.session()).unwrap();
+    let groups = usage.groups.iter().map(|group| {
+        let used = &group.used;
+        (
+            group.name.as_deref(),
+            used.requests,
+            used.input_tokens,
+            used.unpriced,
+        )
+    });
+    let groups: Vec<_> = groups.collect();
+    let wanted = [(Some("gpt-4o"), 1, 300, 0), (Some("unheard-of"), 1, 100, 1)];
+    assert_eq!(groups, wanted);
 }
 
 /// Also where the reply was kept before its counts came.
