@@ -62,6 +62,7 @@ pub(crate) fn fork(
         database.execute(&copy, &values)?;
     }
     update_attempt_sums(database, session)?;
+    mark::copy_erased(database, from.session, session)?;
     touch(database, session)
 }
 
@@ -141,6 +142,7 @@ pub(crate) fn prune(
     database.execute(&format!("delete {closed}"), &ends)?;
     let cut = "update placement set first_seq = ?2 where session_id = ?1 and first_seq < ?2";
     database.execute(cut, &ends)?;
+    mark::keep_erased(database, entry.session, kept)?;
     let delete = "delete from snapshot where session_id = ?1 and seq < ?2";
     let snapshots = database.execute(delete, &ends)?;
     let update = "update snapshot set parent_hash = ?3 where session_id = ?1 and seq = ?2";

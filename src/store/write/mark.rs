@@ -3,16 +3,18 @@
 //! A mark is in the member `log` of a session's `meta` (STORE §2), beside the hash of its newest snapshot then, and holds
 //! while the session ends there and no context has written it. Pruning a session and taking a text out of it remove the
 //! marks. What a mark says is JSON of the caller; this file does not read it. The member `named` says that a person chose
-//! the session's name.
+//! the session's name. The member `erased` has the ids of the nodes whose texts were taken out of snapshots that a prune
+//! has removed: without it an import of the log would bring them back.
 
-use crate::json::{canonical, elements, get, members, string};
+use crate::json::{Member, canonical, elements, get, members, quoted, string};
 use crate::store::Store;
-use crate::store::database::sql::{Database, first, ints, one_int, texts};
+use crate::store::database::sql::{Database, first, ints, texts};
 use crate::store::error::Result;
 use crate::store::layout::sums::update_session_sum;
 use crate::store::read::catalog;
 use crate::support::diag::Error;
 use crate::tree::hash::hex;
+use std::collections::BTreeSet;
 #[cfg(feature = "cli")]
 use {
     crate::store::database::sql::{collect, int, text},
@@ -30,6 +32,7 @@ pub(crate) struct MarkedSession {
 
 const LOG: &str = "log";
 const NAMED: &str = "named";
+const ERASED: &str = "erased";
 
 /// The hash of the newest snapshot of a session, of a working state too, in hexadecimal digits.
 fn end(database: &mut dyn Database, session: i64) -> Result<String> {
@@ -81,30 +84,63 @@ pub(crate) fn has_chosen_name(database: &mut dyn Database, session: i64) -> Resu
     Ok(meta.is_some_and(|meta| get(&members(&meta), NAMED).is_some()))
 }
 
-/// Whether a text was taken out of a session.
-pub(crate) fn is_erased(database: &mut dyn Database, session: i64) -> Result<bool> {
-    let erased = "select 1 from snapshot where session_id = ?1 and note is not null limit 1";
-    Ok(one_int(database, erased, &[session.into()])?.is_some())
-}
-
-/// The ids of the nodes whose texts were taken out of a session, by the notes of its snapshots; `None` if it has no note.
+/// The ids of the nodes whose texts were taken out of a session, by the notes of its snapshots and of those that were
+/// pruned; `None` if no text was.
 pub(crate) fn erased(database: &mut dyn Database, session: i64) -> Result<Option<Vec<String>>> {
     let notes = "select note from snapshot where session_id = ?1 and note is not null";
     let notes = texts(database, notes, &[session.into()])?;
-    let ids = notes.iter().flat_map(|note| elements(note));
-    let ids = ids.flat_map(|one| {
-        get(&members(one), "erased")
-            .map(elements)
-            .unwrap_or_default()
-    });
-    let ids = ids.filter_map(string).map(Into::into).collect();
-    Ok((!notes.is_empty()).then_some(ids))
+    let mut ids = erased_before(database, session)?;
+    ids.extend(notes.iter().flat_map(|note| ids_of_note(note)));
+    let is_erased = !notes.is_empty() || !ids.is_empty();
+    Ok(is_erased.then(|| ids.into_iter().collect()))
+}
+
+fn ids_of_note(note: &str) -> impl Iterator<Item = String> {
+    let erasures = elements(note).into_iter();
+    erasures.flat_map(|erasure| ids_of(&members(erasure)))
+}
+
+/// The list in the member `erased`.
+fn ids_of(members: &[Member<'_>]) -> Vec<String> {
+    let ids = get(members, ERASED).map(elements).unwrap_or_default();
+    ids.into_iter().filter_map(string).map(Into::into).collect()
+}
+
+/// The ids of the nodes whose texts were taken out of snapshots that were pruned.
+fn erased_before(database: &mut dyn Database, session: i64) -> Result<BTreeSet<String>> {
+    let meta = meta(database, session)?;
+    let ids = meta.map(|meta| ids_of(&members(&meta)));
+    Ok(ids.into_iter().flatten().collect())
+}
+
+fn set_erased(database: &mut dyn Database, session: i64, ids: &BTreeSet<String>) -> Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<String> = ids.iter().map(|id| quoted(id)).collect();
+    let list = format!("[{}]", ids.join(","));
+    set_member(database, session, ERASED, Some(&list))
+}
+
+/// Keeps what the notes of the snapshots before one say was erased, as those are about to be pruned.
+pub(crate) fn keep_erased(database: &mut dyn Database, session: i64, seq: i64) -> Result<()> {
+    let notes = "select note from snapshot where session_id = ?1 and seq < ?2 and note is not null";
+    let notes = texts(database, notes, &[session.into(), seq.into()])?;
+    let mut ids = erased_before(database, session)?;
+    ids.extend(notes.iter().flat_map(|note| ids_of_note(note)));
+    set_erased(database, session, &ids)
+}
+
+/// Notes with a fork what was erased from snapshots that were pruned.
+pub(crate) fn copy_erased(database: &mut dyn Database, from: i64, to: i64) -> Result<()> {
+    let ids = erased_before(database, from)?;
+    set_erased(database, to, &ids)
 }
 
 /// Keeps the marks of all sessions of a log, unless a text was taken out of one: a hash of the log would help to guess it.
 pub(crate) fn put_all(database: &mut dyn Database, sessions: &[(i64, &str)]) -> Result<()> {
     for (session, _) in sessions {
-        if is_erased(database, *session)? {
+        if erased(database, *session)?.is_some() {
             return Ok(());
         }
     }

@@ -408,6 +408,60 @@ fn a_log_whose_text_was_erased_stops_no_other() {
     );
 }
 
+/// The note of the erasure goes with the first snapshots; the log still has the text.
+#[test]
+fn a_pruned_session_keeps_what_was_erased() {
+    let scratch = Scratch::new("marks-pruned");
+    let (path, store) = (scratch.path("a.jsonl"), scratch.path("a.db"));
+    let grown = short("hunter2")
+        + &line("3", Some("2"), &user("on"), &json!({}))
+        + &line("4", Some("3"), &reply("m2", &said("more")), &json!({}));
+    fs::write(&path, grown).expect("a file");
+    import(&[&path, "-o", &store]);
+    in_store(&["store", "erase"], &store, "a", &["cb:2-1"]);
+    let fork = format!("{store}#fork");
+    in_store(&["store", "prune"], &store, "a", &["--keep", "1"]);
+    let told = "a text was erased from `a`, and the log still has it";
+    fails(&["import", &path, "-o", &store], 1, told);
+    // Nor under another name, where its own is free.
+    in_store(&["store", "rename"], &store, "a", &["b"]);
+    let told = "a text was erased from `b`, and the log still has it";
+    fails(&["import", &path, "-o", &store], 1, told);
+    assert_eq!(marks(&store), [None]);
+    answer(&["verify", &store]);
+    // The list goes with a fork and stays with a later prune.
+    in_store(&["edit", "fork"], &store, "b", &["@c2", &fork]);
+    in_store(&["store", "prune"], &store, "b", &["--keep", "1"]);
+    let database = Connection::open(&store).expect("a store");
+    let mut sessions = database
+        .prepare("select meta from session order by name")
+        .expect("a statement");
+    let sessions = sessions.query_map([], |row| row.get(0)).expect("rows");
+    let sessions: Vec<String> = sessions.map(|meta| meta.expect("a text")).collect();
+    let list = r#""erased":["cb:2-1"]"#;
+    assert!(sessions.len() == 2 && sessions.iter().all(|meta| meta.contains(list)));
+}
+
+/// What was erased is only in a snapshot that was pruned: the session goes on with its log, without a hash of it.
+#[test]
+fn a_pruned_session_gets_no_mark_after_an_erasure() {
+    let scratch = Scratch::new("marks-pruned-steps");
+    let (path, store) = (scratch.path("a.json"), scratch.path("a.db"));
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let ok = json!({"role": "assistant", "content": "ok"});
+    let first = [user("hunter2"), ok.clone(), user("go on")];
+    let second = [user("B"), ok];
+    let log = json!([{"input": first}, {"input": second}]);
+    fs::write(&path, log.to_string()).expect("a file");
+    let again = [&path, "--steps", "/*/input", "-o", &store];
+    import(&again);
+    in_store(&["store", "erase"], &store, "a", &["cb:3-1"]);
+    in_store(&["store", "prune"], &store, "a", &["--keep", "1"]);
+    let (_, report) = import(&again);
+    assert!(report.contains("1 as before"), "{report}");
+    assert_eq!(marks(&store), [None]);
+}
+
 /// A chosen name may be that of another log.
 #[test]
 fn a_log_whose_name_is_taken_stops_no_other() {
