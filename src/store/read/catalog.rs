@@ -6,6 +6,7 @@ use crate::store::database::sql::{
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{RECORDED, sum};
 use crate::store::layout::sums::{sum_without_snapshots, update_session_sum, update_session_sums};
+use crate::store::read::source;
 use crate::support::diag::Code;
 
 /// A row of `session`, and what its snapshots span.
@@ -98,10 +99,15 @@ pub(crate) fn of_source(database: &mut dyn Database, source: &str) -> Result<Vec
     collect(database, &sql, &[source.into(), now.into()], entry)
 }
 
-/// The sessions of a source, in byte order of names. Linear in the sessions of the store.
+/// The sessions of a source, however it is spelled, in byte order of names. Linear in the sessions of the store.
 pub(crate) fn of_log(database: &mut dyn Database, source: &str) -> Result<Vec<SessionEntry>> {
-    let sql = format!("{SELECT} where s.source = ?1 order by s.name");
-    collect(database, &sql, &[source.into()], entry)
+    let sql = format!("{SELECT} where s.source = ?1");
+    let mut found = Vec::new();
+    for spelled in source::spellings(database, source)? {
+        found.extend(collect(database, &sql, &[spelled.as_str().into()], entry)?);
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
 }
 
 /// A session by its number, if no context writes or has written it.

@@ -4,6 +4,7 @@ pub(crate) mod calls;
 pub(crate) mod catalog;
 pub(crate) mod load;
 pub(crate) mod open;
+pub(crate) mod source;
 pub(crate) mod stored;
 pub(crate) mod words;
 

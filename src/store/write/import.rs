@@ -16,6 +16,8 @@ use crate::store::error::StoreError;
 #[cfg(feature = "cli")]
 use crate::store::read::catalog::{self, Glob};
 use crate::store::read::open;
+#[cfg(feature = "cli")]
+use crate::store::read::source::SourceForm;
 use crate::store::write::change::SessionRows;
 use crate::store::write::mark;
 use crate::support::diag::Error;
@@ -36,23 +38,29 @@ const BYTES: usize = 16 << 20;
 pub(crate) struct Origins {
     names: HashSet<[u8; 16]>,
     sources: HashSet<[u8; 16]>,
+    forms: SourceForm,
 }
 
 #[cfg(feature = "cli")]
 impl Origins {
     pub(crate) fn has_name(&self, name: &str) -> bool {
-        self.names.contains(&origin(name))
+        self.names.contains(&origin(name.as_bytes()))
     }
 
+    /// Two spellings of a path are one source.
     pub(crate) fn has_source(&self, source: &str) -> bool {
-        self.sources.contains(&origin(source))
+        self.sources.contains(&self.of_source(source))
+    }
+
+    fn of_source(&self, source: &str) -> [u8; 16] {
+        origin(self.forms.of(source).as_os_str().as_encoded_bytes())
     }
 }
 
 #[cfg(feature = "cli")]
-fn origin(text: &str) -> [u8; 16] {
+fn origin(text: &[u8]) -> [u8; 16] {
     let mut hash = [0; 16];
-    hash.copy_from_slice(&Sha256::digest(text.as_bytes())[..16]);
+    hash.copy_from_slice(&Sha256::digest(text)[..16]);
     hash
 }
 
@@ -177,11 +185,14 @@ impl Store {
         let mut found = Origins {
             names: HashSet::new(),
             sources: HashSet::new(),
+            forms: SourceForm::new(),
         };
         self.core.read(|database| {
             catalog::origins(database, &glob, |name, source| {
-                found.names.insert(origin(name));
-                found.sources.extend(source.map(origin));
+                found.names.insert(origin(name.as_bytes()));
+                if let Some(source) = source {
+                    found.sources.insert(found.of_source(source));
+                }
             })
         })?;
         Ok(found)

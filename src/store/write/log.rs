@@ -8,6 +8,7 @@ use crate::store::layout::encode::Hash;
 use crate::store::manage::whole;
 use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::open;
+use crate::store::read::source::KnownSource;
 use crate::store::write::change::{SessionRows, SnapshotChange};
 use crate::store::write::core::Core;
 use crate::store::write::mark;
@@ -56,6 +57,8 @@ pub struct LogImport {
 
 struct LogCandidate {
     entry: SessionEntry,
+    /// Whether it came from the log that is imported.
+    is_of_log: bool,
     /// Whether a person chose its name.
     is_named: bool,
     /// The nodes whose texts were taken out of it, and its titles with them. `None` if no text was.
@@ -134,8 +137,8 @@ impl Store {
         chosen: bool,
     ) -> Result<LogImport, Error> {
         let candidates = self.candidates_of(sessions, source)?;
-        let steps = self.steps(sessions, &candidates, source)?;
-        check_erased(sessions, &candidates, &steps, source)?;
+        let steps = self.steps(sessions, &candidates)?;
+        check_erased(sessions, &candidates, &steps)?;
         let mut done = LogImport::default();
         let mut sessions = sessions.to_vec();
         for ((name, _), step) in sessions.iter_mut().zip(&steps) {
@@ -190,14 +193,18 @@ impl Store {
         sessions: &[(String, &Session)],
         source: Option<&str>,
     ) -> Result<Vec<LogCandidate>, Error> {
+        let known = source.map(KnownSource::new);
+        let is_of_log = |entry: &SessionEntry| {
+            let pair = known.as_ref().zip(entry.source.as_deref());
+            pair.is_some_and(|(known, source)| known.is(source))
+        };
         let entries = self.core.read(|database| {
             let mut entries: Vec<SessionEntry> = Vec::new();
             for (name, _) in sessions {
                 entries.extend(catalog::find(database, name)?);
             }
             // A session of the log may have another name there.
-            let of_it = |entry: &&SessionEntry| entry.source.as_deref() == source;
-            let known = entries.iter().filter(of_it).count();
+            let known = entries.iter().filter(|entry| is_of_log(entry)).count();
             if let Some(source) = source.filter(|_| known < sessions.len()) {
                 let others = catalog::of_log(database, source)?.into_iter();
                 let is_other =
@@ -215,6 +222,7 @@ impl Store {
         for (entry, is_named, erased) in entries {
             candidates.push(LogCandidate {
                 session: self.session(&entry.name)?,
+                is_of_log: is_of_log(&entry),
                 entry,
                 is_named,
                 erased,
@@ -231,7 +239,6 @@ impl Store {
         &self,
         sessions: &[(String, &Session)],
         candidates: &'a [LogCandidate],
-        source: Option<&str>,
     ) -> Result<Vec<LogStep<'a>>, Error> {
         let mut steps: Vec<Option<LogStep<'a>>> = sessions.iter().map(|_| None).collect();
         let mut order: Vec<&LogCandidate> = candidates.iter().collect();
@@ -240,7 +247,7 @@ impl Store {
             order = order
                 .into_iter()
                 .filter_map(|candidate| {
-                    self.claim(candidate, sessions, source, fit, &mut steps)
+                    self.claim(candidate, sessions, fit, &mut steps)
                         .map(|claimed| (!claimed).then_some(candidate))
                         .transpose()
                 })
@@ -255,7 +262,6 @@ impl Store {
         &self,
         candidate: &'a LogCandidate,
         sessions: &[(String, &Session)],
-        source: Option<&str>,
         fit: LogFit,
         steps: &mut [Option<LogStep<'a>>],
     ) -> Result<bool, Error> {
@@ -266,8 +272,8 @@ impl Store {
                 }
                 let step = match fit {
                     LogFit::Rewritten if !same_name => None,
-                    LogFit::Rewritten => candidate.rewritten(&self.core, session, source)?,
-                    _ => candidate.step(&self.core, session, source)?,
+                    LogFit::Rewritten => candidate.rewritten(&self.core, session)?,
+                    _ => candidate.step(&self.core, session)?,
                 };
                 let Some(mut step) = step else {
                     continue;
@@ -319,12 +325,7 @@ impl LogCandidate {
     }
 
     /// `None` if the two are of different logs, or of different branches.
-    fn step(
-        &self,
-        core: &Core,
-        session: &Session,
-        source: Option<&str>,
-    ) -> Result<Option<LogStep<'_>>, Error> {
+    fn step(&self, core: &Core, session: &Session) -> Result<Option<LogStep<'_>>, Error> {
         // A context has gone on with it.
         if self.entry.runtime.is_some() {
             return Ok(None);
@@ -337,9 +338,8 @@ impl LogCandidate {
         for history in [&old, &new] {
             history.fetch_cycles()?;
         }
-        let same_log = source.is_some() && self.entry.source.as_deref() == source;
         let Some(last) = old.committed().len().checked_sub(1) else {
-            return Ok(same_log.then_some(step));
+            return Ok(self.is_of_log.then_some(step));
         };
         let Some(newest) = at(&old, Some(last))? else {
             return Ok(None);
@@ -380,7 +380,7 @@ impl LogCandidate {
                     let taken_back = hashes.len() - kept;
                     // Another log may end as this one does. More than the newest snapshot is only taken back for
                     // the log that the session came from.
-                    if taken_back > 1 && !same_log {
+                    if taken_back > 1 && !self.is_of_log {
                         return Ok(None);
                     }
                     (kept, taken_back)
@@ -400,16 +400,13 @@ impl LogCandidate {
 
     /// As [`Self::step`], of a log that says by its id that it is this session, and in which something was deleted: what
     /// both begin with stays.
-    fn rewritten(
-        &self,
-        core: &Core,
-        session: &Session,
-        source: Option<&str>,
-    ) -> Result<Option<LogStep<'_>>, Error> {
+    fn rewritten(&self, core: &Core, session: &Session) -> Result<Option<LogStep<'_>>, Error> {
         let (old, new) = (self.session.history(), session.history());
-        let is_same_log = source.is_some() && self.entry.source.as_deref() == source;
         let own = id_in_log(&old)?;
-        if self.entry.runtime.is_some() || !is_same_log || own.is_none() || own != id_in_log(&new)?
+        if self.entry.runtime.is_some()
+            || !self.is_of_log
+            || own.is_none()
+            || own != id_in_log(&new)?
         {
             return Ok(None);
         }
@@ -524,16 +521,12 @@ fn check_erased(
     sessions: &[(String, &Session)],
     candidates: &[LogCandidate],
     steps: &[LogStep<'_>],
-    source: Option<&str>,
 ) -> Result<(), StoreError> {
-    let is_of_log = |other: &&LogCandidate| {
-        source.is_some() && other.entry.source.as_deref() == source && other.erased.is_some()
-    };
     for ((_, session), step) in sessions.iter().zip(steps) {
         let from: Vec<&LogCandidate> = match step.candidate {
             _ if step.is_kept => continue,
             Some(own) => vec![own],
-            None => candidates.iter().filter(is_of_log).collect(),
+            None => candidates.iter().filter(|one| one.is_of_log).collect(),
         };
         for from in from {
             let erased = from.erased.as_deref().unwrap_or_default();

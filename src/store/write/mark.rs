@@ -12,6 +12,7 @@ use crate::store::database::sql::{Database, first, ints, texts};
 use crate::store::error::Result;
 use crate::store::layout::sums::update_session_sum;
 use crate::store::read::catalog;
+use crate::store::read::source;
 use crate::support::diag::Error;
 use crate::tree::hash::hex;
 use std::collections::BTreeSet;
@@ -159,10 +160,12 @@ pub(crate) fn remove(database: &mut dyn Database, session: i64) -> Result<()> {
 /// Removes the marks of all sessions that were made of one log. Linear in the sessions of the store.
 pub(crate) fn remove_of(database: &mut dyn Database, source: &str) -> Result<()> {
     let marked = "select session_id from session where source = ?1 and meta is not null";
-    let sessions = ints(database, marked, &[source.into()])?;
-    sessions
-        .into_iter()
-        .try_for_each(|session| remove(database, session))
+    for spelled in source::spellings(database, source)? {
+        for session in ints(database, marked, &[spelled.as_str().into()])? {
+            remove(database, session)?;
+        }
+    }
+    Ok(())
 }
 
 impl Store {

@@ -462,6 +462,28 @@ fn a_pruned_session_gets_no_mark_after_an_erasure() {
     assert_eq!(marks(&store), [None]);
 }
 
+#[test]
+fn a_log_is_known_by_any_spelling_of_its_path() {
+    let scratch = Scratch::new("marks-spelled");
+    let (folder, store) = (scratch.path("logs"), scratch.path("a.db"));
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(format!("{folder}/a.jsonl"), short("hunter2")).expect("a file");
+    let path = format!("{folder}/a.jsonl");
+    import(&[&path, "-o", &store]);
+    in_store(&["store", "erase"], &store, "a", &["cb:2-1"]);
+    in_store(&["store", "rename"], &store, "a", &["b"]);
+    let told = "a text was erased from `b`, and the log still has it";
+    for spelled in [
+        format!("{folder}/./a.jsonl"),
+        format!("{folder}/../logs//a.jsonl"),
+    ] {
+        fails(&["import", &spelled, "-o", &store], 1, told);
+    }
+    // What is shown is as it was written.
+    let listed = answer(&["sessions", &store, "--json"]);
+    assert!(listed.contains(&format!("{folder}/a.jsonl")), "{listed}");
+}
+
 /// A chosen name may be that of another log.
 #[test]
 fn a_log_whose_name_is_taken_stops_no_other() {
