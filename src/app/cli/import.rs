@@ -333,8 +333,7 @@ fn write_store(
     };
     let is_taken = |named: &Named| there.has_name(&named.name);
     let before = sessions.len();
-    let skips = importing.args.skip_existing;
-    if skips {
+    if importing.args.skip_existing {
         sessions.retain(|named| !is_taken(named));
     } else {
         let others = sessions.iter().filter(|named| !named.is_log());
@@ -358,7 +357,7 @@ fn write_store(
         is_taken(named) || source().is_some_and(|path| there.has_source(&path))
     };
     let logs = sessions.iter();
-    let logs = logs.filter(|named| !skips && named.is_log() && (follows || is_known(named)));
+    let logs = logs.filter(|named| named.is_log() && (follows || is_known(named)));
     let logs: HashSet<usize> = logs.map(|named| named.file).collect();
     drop(there);
     let (mut again, new): (Vec<Named>, Vec<Named>) = sessions
@@ -400,6 +399,9 @@ fn import_log(
     let sessions = read.iter();
     let sessions = sessions.map(|(name, session)| (name.clone(), &**session));
     let sessions: Vec<(String, &Session)> = sessions.collect();
+    if written.importing.args.skip_existing {
+        return import_others(store, &sessions, source.as_deref());
+    }
     let done = store.import_marked_log(&sessions, source.as_deref(), &marks, chosen);
     done.map_err(|error| {
         if error.code() != Code::SessionExists {
@@ -419,6 +421,20 @@ fn import_log(
             None => error.into(),
         }
     })
+}
+
+/// Imports the sessions of a log that are not there beside those that are, which stay as they are. They get no marks: those
+/// are of the whole log.
+fn import_others(
+    store: &Store,
+    sessions: &[(String, &Session)],
+    source: Option<&str>,
+) -> Result<LogImport> {
+    store.check_new_of_log(sessions, source)?;
+    let new = sessions.iter();
+    let new = new.map(|(name, session)| (name.clone(), *session, source.map(str::to_owned)));
+    store.import_all(new).map_err(|stopped| stopped.error)?;
+    Ok(LogImport::default())
 }
 
 impl Importing<'_> {

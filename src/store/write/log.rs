@@ -187,6 +187,19 @@ impl Store {
         Ok(done)
     }
 
+    /// Refuses sessions of a log that are all new to the store if they have what was erased from another of the same log.
+    /// Linear in the sessions of the store, and in the snapshots of these if a text was erased.
+    #[cfg(feature = "cli")]
+    pub(crate) fn check_new_of_log(
+        &self,
+        sessions: &[(String, &Session)],
+        source: Option<&str>,
+    ) -> Result<(), Error> {
+        let candidates = self.candidates_of(sessions, source)?;
+        let steps: Vec<LogStep<'_>> = sessions.iter().map(|_| LogStep::default()).collect();
+        Ok(check_erased(sessions, &candidates, &steps)?)
+    }
+
     /// The sessions of the store that have one of the names, or come from the same log.
     fn candidates_of(
         &self,

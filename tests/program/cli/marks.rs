@@ -427,6 +427,8 @@ fn a_pruned_session_keeps_what_was_erased() {
     in_store(&["store", "rename"], &store, "a", &["b"]);
     let told = "a text was erased from `b`, and the log still has it";
     fails(&["import", &path, "-o", &store], 1, told);
+    let skipped = ["import", &path, "-o", &store, "--skip-existing"];
+    fails(&skipped, 1, told);
     assert_eq!(marks(&store), [None]);
     answer(&["verify", &store]);
     // The list goes with a fork and stays with a later prune.
@@ -463,6 +465,52 @@ fn a_pruned_session_gets_no_mark_after_an_erasure() {
 }
 
 #[test]
+fn skip_existing_brings_no_erased_text_back() {
+    let scratch = Scratch::new("marks-skip");
+    let (path, store) = (scratch.path("a.jsonl"), scratch.path("a.db"));
+    let more = line("3", Some("2"), &user("on"), &json!({}))
+        + &line("4", Some("3"), &reply("m2", &said("more")), &json!({}));
+    fs::write(&path, short("hunter2") + &more).expect("a file");
+    import(&[&path, "-o", &store]);
+    in_store(&["store", "erase"], &store, "a", &["cb:2-1"]);
+    // Another branch that begins as the session did.
+    let branch = line("5", Some("2"), &user("back"), &json!({}))
+        + &line("6", Some("5"), &reply("m3", &said("C")), &json!({}));
+    fs::write(&path, short("hunter2") + &more + &branch).expect("a file");
+    let skipped = ["import", &path, "-o", &store, "--skip-existing"];
+    let told = "a text was erased from `a`, and the log still has it";
+    fails(&skipped, 1, told);
+    // The session has another name; what comes of its log has its own.
+    fs::write(&path, short("hunter2") + &more).expect("a file");
+    in_store(&["store", "rename"], &store, "a", &["b"]);
+    let told = "a text was erased from `b`, and the log still has it";
+    fails(&skipped, 1, told);
+    // Beside another log it is left out.
+    let other = scratch.path("other.jsonl");
+    fs::write(&other, short("B")).expect("a file");
+    let ran = pactql(&["import", &path, &other, "-o", &store, "--skip-existing"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.err.contains(&format!("left out {path}: {told}")),
+        "{}",
+        ran.err
+    );
+    assert_eq!(names(&store), ["b", "other"]);
+}
+
+/// Without an erasure a branch that is new comes beside the session that stays.
+#[test]
+fn skip_existing_takes_a_new_branch() {
+    let scratch = Scratch::new("marks-branch");
+    let (path, store) = (scratch.path("log.jsonl"), scratch.path("a.db"));
+    fs::write(&path, short("A")).expect("a file");
+    import(&[&path, "-o", &store]);
+    fs::write(&path, log("C")).expect("a file");
+    import(&[&path, "-o", &store, "--skip-existing"]);
+    assert_eq!(names(&store), ["log", "log~2"]);
+}
+
+#[test]
 fn a_log_is_known_by_any_spelling_of_its_path() {
     let scratch = Scratch::new("marks-spelled");
     let (folder, store) = (scratch.path("logs"), scratch.path("a.db"));
@@ -478,6 +526,11 @@ fn a_log_is_known_by_any_spelling_of_its_path() {
         format!("{folder}/../logs//a.jsonl"),
     ] {
         fails(&["import", &spelled, "-o", &store], 1, told);
+        fails(
+            &["import", &spelled, "-o", &store, "--skip-existing"],
+            1,
+            told,
+        );
     }
     // What is shown is as it was written.
     let listed = answer(&["sessions", &store, "--json"]);
