@@ -375,7 +375,8 @@ fn write_store(
             }
         }
     }
-    if let Some(name) = chosen {
+    written.check_refused()?;
+    if let Some(name) = chosen.filter(|_| written.counts.refused.is_empty()) {
         store.keep_name(&name)?;
     }
     Ok(written.counts)

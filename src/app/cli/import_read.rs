@@ -16,6 +16,7 @@ use crate::app::present::folders::{LogSource, files_to_import};
 use crate::app::present::followed::{FollowedLogs, begins_as_session};
 use crate::app::present::stores::{Access, StoreAddress, sessions_of, without_passwords};
 use crate::app::present::{Exit, Failure, Result, sessions as opened};
+use crate::budget::CacheFault;
 use crate::history::Session;
 use crate::logs::{
     self, Format, ImportOptions, ImportReport, Imported, ImportedSession, KnownNames, LogBytes,
@@ -23,6 +24,7 @@ use crate::logs::{
     is_lines_of_a_log, is_opencode, where_messages,
 };
 use crate::store::{LogImport, Store};
+use crate::support::diag::Code;
 use crate::tree::source::files_below;
 use crate::tree::{InputError, Limits};
 use clap::Args;
@@ -492,12 +494,12 @@ impl Written<'_> {
     /// Leaves out the log of these sessions.
     ///
     /// # Errors
-    /// It fails for what one log alone does not have, there is no other log, or `--strict` is given.
+    /// It fails for what another log may have too, there is no other log, or `--strict` is given.
     pub(super) fn refuse(&mut self, sessions: &[Named], failure: Failure) -> Result<()> {
-        let is_last = self.counts.refused.len() + 1 == self.files.len();
+        let is_alone = self.files.len() == 1;
         let file = sessions.first().map(|named| named.file);
         match file.and_then(|file| self.files.get(file)) {
-            Some(file) if failure.is_taken() && !is_last && !self.importing.args.strict => {
+            Some(file) if failure.is_taken() && !is_alone && !self.importing.args.strict => {
                 self.counts.refused.push(RefusedLog {
                     file: file.path.clone(),
                     message: failure.message(),
@@ -507,6 +509,25 @@ impl Written<'_> {
             }
             _ => Err(failure),
         }
+    }
+
+    /// Fails if no log was taken, and names each.
+    pub(super) fn check_refused(&self) -> Result<()> {
+        let refused = &self.counts.refused;
+        if refused.is_empty() || refused.len() < self.files.len() {
+            return Ok(());
+        }
+        let faults = refused.iter().map(|log| CacheFault {
+            file: log.file.clone(),
+            message: format!("{}; {}", log.message, log.help),
+        });
+        Err(Failure::Plain {
+            exit: Exit::Usage,
+            code: Code::SessionExists.as_str(),
+            message: format!("the store takes none of the {} logs", refused.len()),
+            help: None,
+            faults: faults.collect(),
+        })
     }
 
     /// Counts the log of a file that stayed, once.

@@ -537,6 +537,37 @@ fn a_log_is_known_by_any_spelling_of_its_path() {
     assert!(listed.contains(&format!("{folder}/a.jsonl")), "{listed}");
 }
 
+#[test]
+fn each_log_is_named_if_none_is_taken() {
+    let scratch = Scratch::new("marks-none");
+    let (folder, store) = (scratch.path("logs"), scratch.path("a.db"));
+    fs::create_dir(&folder).expect("a folder");
+    for name in ["a", "b"] {
+        let path = format!("{folder}/{name}.jsonl");
+        fs::write(&path, short("hunter2")).expect("a file");
+        import(&[&path, "-o", &store]);
+        in_store(&["store", "erase"], &store, name, &["cb:2-1"]);
+    }
+    let error = fails(&["import", &folder, "-o", &store], 1, "E_SESSION_EXISTS");
+    let ran = pactql(&["import", &folder, "-o", &store, "--json"]);
+    assert_eq!(ran.code, 1);
+    let said = if ran.out.is_empty() {
+        &ran.err
+    } else {
+        &ran.out
+    };
+    let json: serde_json::Value = serde_json::from_str(said).expect("JSON");
+    assert_eq!(json["error"]["code"], "E_SESSION_EXISTS");
+    for (at, name) in ["a", "b"].into_iter().enumerate() {
+        let file = format!("{folder}/{name}.jsonl");
+        let why = format!("a text was erased from `{name}`, and the log still has it; ");
+        assert!(error.contains(&format!("  {file}: {why}")), "{error}");
+        let fault = &json["error"]["faults"][at];
+        assert_eq!(fault["file"], file);
+        assert!(fault["message"].as_str().expect("a text").starts_with(&why));
+    }
+}
+
 /// A chosen name may be that of another log.
 #[test]
 fn a_log_whose_name_is_taken_stops_no_other() {
