@@ -83,7 +83,7 @@ impl Context {
     }
 }
 
-/// Refuses a text that is no JSON object; `what` is what it was to be.
+/// Refuses a text that does not hold one JSON object; `what` is what it was to be.
 fn json_object(text: &str, what: &str) -> Result<(), Error> {
     let mut reader = Reader::new(text);
     let value = reader.skip_value();
