@@ -374,7 +374,8 @@ def test_fit_and_tokens(session: pactql.Session) -> None:
     report = session.tokens("@t0", by="role")
     newest = report["snapshots"][0]
     assert sum(group["tokens"] for group in newest["groups"]) == newest["tokens"]
-    assert len(session.prefix()["steps"]) == 6 and len(session.steps()["steps"]) == 6
+    # The last step is what came after the last reply.
+    assert len(session.prefix()["steps"]) == 6 and len(session.steps()["steps"]) == 7
     assert pactql.count_tokens("hello world") == 2
 
 

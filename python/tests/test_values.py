@@ -147,7 +147,7 @@ def test_tables_of_reports(session: pactql.Session) -> None:
         assert "<table>" in report._repr_html_()
         polars = pytest.importorskip("polars")
         assert len(polars.DataFrame(rows)) == len(rows)
-    assert len(session.steps().rows()) == len(session)
+    assert len(session.steps().rows()) == len(session) + 1
 
 
 def test_watching(tmp_path: Path) -> None:
