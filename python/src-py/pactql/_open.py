@@ -66,9 +66,9 @@ def open(source: Any = None, /, *, name: str | None = None) -> Session | Any:
         sessions, notes, damaged = _open_path(path)
     except InputError as error:
         raise refused or error from None
-    for known, error in damaged:
+    for known, why in damaged:
         if known == name:
-            raise error
+            raise why
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return _one(sessions, name, path)
