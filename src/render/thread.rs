@@ -17,8 +17,8 @@ pub enum Contents {
     #[default]
     All,
     /// All but the reply of the snapshot's cycle: the blocks whose `data_reply` is that cycle.
-    /// A working state is the cycle after the newest snapshot's, and its next request has what was replied before another
-    /// block, such as the result of a call: a reply that is not to be sent is removed, or left out as the last one.
+    /// A working state is the cycle after the newest snapshot's. Its next request also has a reply that another block
+    /// follows, such as the result of a call.
     Request,
 }
 
@@ -142,8 +142,8 @@ fn is_reply(node: NodeRef<'_>, cycle: &str) -> bool {
     node.field("data_reply") == Some(JsonValue::Number(cycle))
 }
 
-/// The rows of the reply of a cycle after which the same parent has a block that is not of a reply, both before, in or after
-/// the core.
+/// The rows of replies of a cycle that another block follows, one of the same parent which was not replied. Under a turn or `^ah`
+/// both are before the core, in it, or after it.
 fn followed(snapshot: &Snapshot, cycle: &str) -> Vec<u32> {
     let (mut last, mut followed) = (Vec::new(), Vec::new());
     let blocks = snapshot.nodes_in(snapshot.head_rows());

@@ -98,8 +98,7 @@ impl Context {
 
     /// Ends the running attempt as completed, with the provider's token counts, which are the `usage` of the
     /// snapshot that the next commit makes; those of earlier completed calls of the cycle are in its `earlier`.
-    /// [`Context::reply`] completes an attempt without counts; they may
-    /// come after it.
+    /// [`Context::reply`] completes an attempt without counts; they may come after it.
     ///
     /// # Errors
     /// `E_PLACEMENT`: no attempt of this cycle is running.
