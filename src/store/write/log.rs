@@ -14,6 +14,7 @@ use crate::store::write::core::Core;
 use crate::store::write::mark;
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::history::{History, Position, Session};
@@ -139,6 +140,7 @@ impl Store {
         let candidates = self.candidates_of(sessions, source)?;
         let steps = self.steps(sessions, &candidates)?;
         check_erased(sessions, &candidates, &steps)?;
+        let erased = erased_of_log(&candidates);
         let mut done = LogImport::default();
         let mut sessions = sessions.to_vec();
         for ((name, _), step) in sessions.iter_mut().zip(&steps) {
@@ -159,6 +161,9 @@ impl Store {
                 rename(database, &moved)?;
                 for ((name, session), step) in sessions.iter().zip(&steps) {
                     write(database, name, session, source, step)?;
+                    if step.candidate.is_none() {
+                        untitle(database, name, &erased)?;
+                    }
                 }
                 put_marks(database, sessions, &steps, marks)
             })?;
@@ -555,6 +560,28 @@ fn check_erased(
         }
     }
     Ok(())
+}
+
+/// The nodes whose texts were taken out of sessions of the log.
+fn erased_of_log(candidates: &[LogCandidate]) -> BTreeSet<String> {
+    let of_log = candidates.iter().filter(|one| one.is_of_log);
+    let erased = of_log.filter_map(|one| one.erased.as_ref());
+    erased.flatten().cloned().collect()
+}
+
+/// Takes the titles out of a new session of a log from which texts were erased: they may quote one. What was erased is noted
+/// with it, so that no later state of the log brings it back.
+fn untitle(
+    database: &mut dyn Database,
+    name: &str,
+    erased: &BTreeSet<String>,
+) -> Result<(), StoreError> {
+    if erased.is_empty() {
+        return Ok(());
+    }
+    let session = catalog::get(database, name)?.session;
+    mark::set_erased(database, session, erased)?;
+    whole::erase_new_titles(database, session)
 }
 
 fn check_names(

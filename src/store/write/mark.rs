@@ -4,7 +4,7 @@
 //! while the session ends there and no context has written it. Pruning a session and taking a text out of it remove the
 //! marks. What a mark says is JSON of the caller; this file does not read it. The member `named` says that a person chose
 //! the session's name. The member `erased` has the ids of the nodes whose texts were taken out of snapshots that a prune
-//! has removed: without it an import of the log would bring them back.
+//! has removed, or of another session of the same log: without it an import of the log would bring them back.
 
 use crate::json::{Member, canonical, elements, get, members, quoted, string};
 use crate::store::Store;
@@ -107,14 +107,19 @@ fn ids_of(members: &[Member<'_>]) -> Vec<String> {
     ids.into_iter().filter_map(string).map(Into::into).collect()
 }
 
-/// The ids of the nodes whose texts were taken out of snapshots that were pruned.
+/// The ids of the nodes whose texts were taken out of snapshots that were pruned, or of another session of the same log.
 fn erased_before(database: &mut dyn Database, session: i64) -> Result<BTreeSet<String>> {
     let meta = meta(database, session)?;
     let ids = meta.map(|meta| ids_of(&members(&meta)));
     Ok(ids.into_iter().flatten().collect())
 }
 
-fn set_erased(database: &mut dyn Database, session: i64, ids: &BTreeSet<String>) -> Result<()> {
+/// Notes nodes whose texts were erased, though no snapshot of the session says so.
+pub(crate) fn set_erased(
+    database: &mut dyn Database,
+    session: i64,
+    ids: &BTreeSet<String>,
+) -> Result<()> {
     if ids.is_empty() {
         return Ok(());
     }

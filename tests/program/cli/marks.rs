@@ -740,3 +740,35 @@ fn logs_are_the_same_together_and_alone() {
     let written = fs::read_to_string(format!("{out}b.jsonl")).expect("a file");
     assert_eq!(written, answer(&["import", &format!("{folder}/b.jsonl")]));
 }
+
+/// A branch that has not what was erased comes into the store, without the title that quotes it.
+#[test]
+fn a_new_branch_of_a_log_with_an_erasure_has_no_title() {
+    let scratch = Scratch::new("marks-branch-title");
+    let (path, store) = (scratch.path("a.jsonl"), scratch.path("a.db"));
+    let title = json!({"type": "custom-title", "customTitle": "about hunter2", "sessionId": "s"});
+    let summary = json!({"isCompactSummary": true, "logicalParentUuid": "4"});
+    let long = short("A")
+        + &line("3", Some("2"), &user("on"), &json!({}))
+        + &line("4", Some("3"), &reply("m2", &said("hunter2")), &json!({}))
+        + &line("5", None, &user("what was said"), &summary)
+        + &line("6", Some("5"), &reply("m3", &said("on it")), &json!({}));
+    let first = format!("{title}\n{long}");
+    fs::write(&path, &first).expect("a file");
+    import(&[&path, "-o", &store]);
+    in_store(&["store", "erase"], &store, "a", &["cb:4-1"]);
+    let branch = line("7", Some("1"), &reply("m4", &said("B")), &json!({}));
+    let all = first + &branch;
+    fs::write(&path, &all).expect("a file");
+    import(&[&path, "-o", &store]);
+    assert_eq!(names(&store).len(), 2);
+    let kept = fs::read(&store).expect("a store");
+    assert!(!kept.windows(7).any(|part| part == b"hunter2"));
+    answer(&["verify", &store]);
+    // Nor with what the branch gets later.
+    fs::write(&path, all + &line("8", Some("7"), &user("C"), &json!({}))).expect("a file");
+    import(&[&path, "-o", &store]);
+    let kept = fs::read(&store).expect("a store");
+    assert!(!kept.windows(7).any(|part| part == b"hunter2"));
+    answer(&["verify", &store]);
+}
