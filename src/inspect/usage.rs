@@ -4,7 +4,7 @@ use super::call::{Call, CallOrigin, counts_without_reply};
 use super::prices::{Money, Prices};
 use super::report::no_price;
 use crate::history::Session;
-use crate::json::{get, members, string};
+use crate::json::{canonical, get, members, string};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::macros::names;
@@ -230,8 +230,8 @@ pub struct UsageGroup {
 
 /// What the calls of any number of sessions used.
 ///
-/// A response that several sessions have, as that of a resumed or forked one, is counted once: by its id, or, where
-/// the log has none, by its time and counts. Linear in the snapshots.
+/// A response that several sessions have, as that of a resumed or forked one, is counted once: by its id, model and counted
+/// input, or, where the log has no id, by its time and counts. Linear in the snapshots.
 ///
 /// ```
 /// use pactql::Session;
@@ -484,7 +484,7 @@ type Digest = [u8; 32];
 /// What a response is known by where another session has a copy of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Response {
-    /// Its id.
+    /// Its id, with the model and the input that were counted: local servers give an id again.
     Id(Digest),
     /// The provider's counts with its time, and with the id of its session, or of the one from which that was forked: a copy
     /// may have the time of the fork.
@@ -503,8 +503,18 @@ impl Response {
         if usage.is_empty() {
             return None;
         }
-        if let Some(id) = get(&members(&usage), "response_id").and_then(string) {
-            return Some(Self::Id(digest(&id)));
+        let counts = members(&usage);
+        if get(&counts, "response_id").and_then(string).is_some() {
+            // A copy may have been written before the reply was whole, so the output makes no difference.
+            let same = [
+                "response_id",
+                "model",
+                "input_tokens",
+                "cached_tokens",
+                "cache_write_tokens",
+            ];
+            let same = same.map(|name| get(&counts, name).map(canonical).unwrap_or_default());
+            return Some(Self::Id(digest(&same.join(","))));
         }
         let inside = |name| get(&meta, name).map(members).unwrap_or_default();
         let parent = inside("parent");

@@ -433,3 +433,30 @@ fn a_limit_of_cost_names_the_call_that_passes_it() {
     let what = "the price of model `m` is not known".to_owned();
     assert_eq!(of("cost <= 100", other), Some((Some(1), what)));
 }
+
+/// Local servers count their ids from one again; a copy has the same input.
+#[test]
+fn one_id_with_another_input_or_model_is_another_response() {
+    let call = |model: &str, input: u32, output: u32| {
+        let text = format!(
+            r#"{{"cycle":1,"usage":{{"input_tokens":{input},"output_tokens":{output},"model":"{model}","response_id":"chatcmpl-17"}},"root":{{"id":"r","nodeType":"root","children":[]}}}}"#
+        );
+        Session::from_slice(text.as_bytes()).expect("a session")
+    };
+    let first = call("a", 10, 5);
+    for (second, requests) in [
+        (call("a", 10, 5), 1),
+        // Copied before the reply was whole.
+        (call("a", 10, 2), 1),
+        (call("a", 11, 5), 2),
+        (call("b", 10, 5), 2),
+    ] {
+        let mut usage = Usage::new(UsageBy::Model, prices());
+        usage.add("first", &first).expect("its calls");
+        usage.add("second", &second).expect("its calls");
+        assert_eq!(
+            (usage.total.requests, usage.repeated),
+            (requests, 2 - requests)
+        );
+    }
+}
