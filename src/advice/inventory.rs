@@ -18,7 +18,10 @@ pub(super) type Values = BTreeMap<String, u64>;
 
 /// The distinct nodes of some snapshots of one session, or of several.
 pub(super) struct Inventory<'a> {
+    /// Of a node that changed, each state.
     nodes: Vec<NodeRef<'a>>,
+    /// The index in `nodes` with which each session begins.
+    starts: Vec<usize>,
 }
 
 /// What is counted of a node.
@@ -52,8 +55,12 @@ impl<'a> Inventory<'a> {
     where
         'a: 's,
     {
-        let nodes = sessions.flat_map(Self::distinct).collect();
-        Self { nodes }
+        let (mut nodes, mut starts) = (Vec::new(), Vec::new());
+        for session in sessions {
+            starts.push(nodes.len());
+            nodes.extend(Self::distinct(session));
+        }
+        Self { nodes, starts }
     }
 
     fn distinct(snapshots: &[&'a Snapshot]) -> Vec<NodeRef<'a>> {
@@ -108,17 +115,26 @@ impl<'a> Inventory<'a> {
             .any(|node| node.field(name).is_some_and(number))
     }
 
-    /// The values of an attribute of texts; `None` for an attribute whose values are not listed.
+    /// The values of an attribute of texts; `None` for an attribute whose values are not listed. A node counts once for each
+    /// value that it ever had.
     pub(super) fn values(&self, attr: &Attr) -> Option<Values> {
         let mut values = Values::new();
-        let mut put = |value: &str| {
-            if let Some(count) = values.get_mut(value) {
-                *count += 1;
-            } else {
-                values.insert(value.to_owned(), 1);
+        let mut seen = HashSet::new();
+        let mut starts = self.starts.iter().skip(1).peekable();
+        for (at, &node) in self.nodes.iter().enumerate().inspect(|_| ensure()) {
+            while starts.next_if(|start| **start <= at).is_some() {
+                seen.clear();
             }
-        };
-        for &node in self.nodes.iter().inspect(|_| ensure()) {
+            let mut put = |value: &str| {
+                if !seen.insert((node.id(), value.to_owned())) {
+                    return;
+                }
+                if let Some(count) = values.get_mut(value) {
+                    *count += 1;
+                } else {
+                    values.insert(value.to_owned(), 1);
+                }
+            };
             match attr {
                 Attr::Id => put(node.id()),
                 Attr::Role => node.role().into_iter().for_each(&mut put),

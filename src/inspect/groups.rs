@@ -13,7 +13,7 @@ use crate::render::{BlockFields, SentTexts, ThreadBlock, Wording};
 use crate::support::cancel::ensure;
 use crate::support::macros::names;
 use crate::tree::NodeClass;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -69,6 +69,8 @@ pub struct Counts {
     tokenizer: Tokenizer,
     texts: HashMap<[u8; 32], u64>,
     nodes: HashMap<(u64, u32), Totals>,
+    /// Blocks by their id and what is sent of them: one that did not change has another version where its turn did.
+    blocks: HashSet<[u8; 32]>,
     distinct: Totals,
 }
 
@@ -90,27 +92,33 @@ impl Counts {
 
     /// The tokens of a text, which is counted if it was not before.
     pub fn text(&mut self, text: &str) -> u64 {
+        self.digest(text).1
+    }
+
+    /// The hash of a text, and its tokens.
+    fn digest(&mut self, text: &str) -> ([u8; 32], u64) {
         let key = Sha256::digest(text).into();
         if let Some(tokens) = self.texts.get(&key) {
-            return *tokens;
+            return (key, *tokens);
         }
         let tokens = self.tokenizer.count(text);
         self.texts.insert(key, tokens);
         self.distinct.bytes += text.len() as u64;
         self.distinct.tokens += tokens;
-        tokens
+        (key, tokens)
     }
 
     /// Forgets what no other session has again, and more where that is much: texts that sessions share are kept as long
     /// as they are few. [`Self::distinct`] then counts again what comes again.
     pub(super) fn next_session(&mut self) {
         self.nodes.clear();
+        self.blocks.clear();
         if self.texts.len() > MOST_TEXTS {
             self.texts.clear();
         }
     }
 
-    /// All distinct texts so far; `blocks` and `media` are those of distinct nodes.
+    /// All distinct texts so far; `blocks` and `media` are those of distinct blocks: of another id, or with another text.
     #[must_use]
     pub fn distinct(&self) -> Totals {
         self.distinct
@@ -128,9 +136,16 @@ impl Counts {
         if let Some(totals) = self.nodes.get(&version) {
             return *totals;
         }
-        let totals = sizes(&SentTexts::new(node, system), |text| self.text(text));
-        self.distinct.blocks += 1;
-        self.distinct.media += totals.media;
+        let mut block = Sha256::new_with_prefix(node.id());
+        let totals = sizes(&SentTexts::new(node, system), |text| {
+            let (key, tokens) = self.digest(text);
+            block.update(key);
+            tokens
+        });
+        if self.blocks.insert(block.finalize().into()) {
+            self.distinct.blocks += 1;
+            self.distinct.media += totals.media;
+        }
         self.nodes.insert(version, totals);
         totals
     }
