@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::slip::{Slip, Trail, apply};
 use super::{balance, table};
 use crate::query::ir::{Edition, Purpose, accepts, compile_for, elsewhere};
-use crate::support::diag::{Code, Diagnostic, Error};
+use crate::support::diag::{Code, Diagnostic, Error, Warning};
 
 /// Longer selectors are not corrected, in bytes: they were not typed.
 const LONGEST: usize = 500;
@@ -136,7 +136,12 @@ impl<'t> CorrectionAttempt<'t> {
             seen.push(next.clone());
             current = next;
             match compile_for(&current, edition, purpose) {
-                Ok(_) => return self.corrected(&current),
+                Ok(lowered) => {
+                    let mut warnings = lowered.warnings.iter();
+                    let never =
+                        warnings.find(|warning| warning.message.contains(" matches nothing"));
+                    return self.corrected(&current, never);
+                }
                 Err(more) => errors = more.diagnostics().cloned().collect(),
             }
         }
@@ -158,14 +163,21 @@ impl<'t> CorrectionAttempt<'t> {
         self.slips.push(slip);
     }
 
-    /// Every mistake was undone: the text is now the selector `corrected`.
-    fn corrected(self, corrected: &str) -> Vec<Diagnostic> {
+    /// Every mistake was undone: the text is now the selector `corrected`. `never` is the warning that no node matches it.
+    fn corrected(self, corrected: &str, never: Option<&Warning>) -> Vec<Diagnostic> {
         let mut shown = self.errors;
         shown.extend(joined(self.slips));
         shown.sort_by_key(Diagnostic::start);
-        if let Some(first) = shown.first_mut() {
-            // White space is left where something was cut out.
-            first.correct(corrected.trim_ascii());
+        // White space is left where something was cut out.
+        let corrected = corrected.trim_ascii();
+        match (shown.first_mut(), never) {
+            (Some(first), Some(never)) => {
+                let why = [Some(&never.message), never.help.as_ref()];
+                let why: Vec<&str> = why.into_iter().flatten().map(String::as_str).collect();
+                first.set_help(format!("it would be `{corrected}`, but {}", why.join("; ")));
+            }
+            (Some(first), None) => first.correct(corrected),
+            (None, _) => {}
         }
         shown
     }

@@ -5,6 +5,7 @@ use super::scan::{Kind, Scan};
 use super::slip::Slip;
 use super::words::{known_op, one_of};
 use crate::query::ir::Attr;
+use crate::query::syntax::words::CONDITIONS;
 
 fn is_and(word: &str) -> bool {
     matches!(word, "&&" | "&" | ",") || word.eq_ignore_ascii_case("and")
@@ -37,6 +38,21 @@ pub(super) fn and(scan: &Scan<'_>, found: &Matched, slip: Slip) -> Option<Slip> 
     let mut span = spaced(scan, found.span.clone(), joint);
     span.end = scan.span(scan.next(found.first)?).start;
     Some(slip.write(span, joint))
+}
+
+/// A selector inside of a pseudo-class that takes none.
+pub(super) fn condition(scan: &Scan<'_>, found: &Matched, mut slip: Slip) -> Option<Slip> {
+    let name = scan.word(scan.next(found.first)?);
+    if CONDITIONS.contains(&name) {
+        return None;
+    }
+    let known: Vec<String> = CONDITIONS
+        .iter()
+        .map(|name| format!("`:{name}(…)`"))
+        .collect();
+    let known = known.join(", ");
+    slip.no_equal = Some(format!("the pseudo-classes with a selector inside are {known}").into());
+    Some(slip)
 }
 
 pub(super) fn or(scan: &Scan<'_>, found: &Matched, mut slip: Slip) -> Option<Slip> {

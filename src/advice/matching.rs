@@ -6,7 +6,7 @@ use super::scan::{Kind, Scan, escaped, text_of, unquoted};
 use super::slip::Slip;
 use super::words::{known_op, one_of, step};
 use crate::query::ir::{Attr, meant_type, other_spelling};
-use crate::query::syntax::words::CALLED_PSEUDOS;
+use crate::query::syntax::words::{CALLED_PSEUDOS, CONDITIONS, PLAIN_PSEUDOS};
 use crate::support::diag::nearest;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -280,8 +280,8 @@ fn converted(typed: &str, how: &str, name: &str) -> Option<String> {
         }
         "op" => known_op(typed)?.to_owned(),
         "step" => step(typed)?,
-        "called" => nearest(typed, CALLED_PSEUDOS)
-            .filter(|near| *near != typed)?
+        "called" => nearest(typed, CALLED_PSEUDOS.into_iter().chain(CONDITIONS))
+            .filter(|near| *near != typed && !PLAIN_PSEUDOS.contains(&typed))?
             .to_owned(),
         "known" => Some(typed)
             .filter(|name| !matches!(Attr::from_name(name), Attr::Custom(_)))?

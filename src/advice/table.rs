@@ -18,7 +18,7 @@
 //! pattern may also match what is right elsewhere in the language.
 
 use super::glyphs::glyphs;
-use super::joins::{and, or, order, parentheses};
+use super::joins::{and, condition, or, order, parentheses};
 use super::matching::{BracketPlace, Here, MistakeRow, lookup};
 use super::scan::Scan;
 use super::slip::{Accept, Slip};
@@ -53,7 +53,7 @@ const UNEQUAL: &str = "a comparison with `!=`";
 const NAME: &str = "the name of an attribute";
 const BRACKETS: &str = "properties in brackets";
 const STEP: &str = "a step such as `.cb`";
-const NO_SEARCH: &str = "`~` selects the nodes whose text matches, and nothing is its opposite; `!=` compares a whole value";
+const NO_SEARCH: &str = "`~` selects the nodes whose text matches; `:not([content~'…'])` behind a step selects the others";
 const OPPOSITES: &str = "write each test with its opposite: `[role!='user']`, `[role=null]` for nodes without one; \
                          `:not(…)` behind a step turns any test";
 const DOWN: &str = "a selector goes down only: from a node to its children (`>`) or to anything inside (white space)";
@@ -74,6 +74,7 @@ static ROWS: &[MistakeRow] = &[
     // Comparisons.
     row(In, "NAME =/== VALUE i END", (4, 4), "as in CSS", SEARCH, Text("{1}{3:i-is}")),
     row(In, "NAME ~/=~ VALUE i END", (4, 4), "as in CSS", ANY_CASE, Text("{1}{3:i-pattern}")),
+    row(In, "NAME |= VALUE", (2, 2), "as in CSS", SEARCH, Text("{1}{3:starts}")),
     row(In, "NAME *= VALUE i END", (4, 4), "as in CSS", SEARCH, Text("{1}{3:i-has}")),
     row(In, "NAME ^= VALUE i END", (4, 4), "as in CSS", SEARCH, Text("{1}{3:i-starts}")),
     row(In, "NAME $= VALUE i END", (4, 4), "as in CSS", SEARCH, Text("{1}{3:i-ends}")),
@@ -116,6 +117,7 @@ static ROWS: &[MistakeRow] = &[
     row(In, "START @ . NAME", (2, 3), "as in JSONPath", NAME, Text("{4}")),
     row(In, "START @/./$ NAME", (2, 2), "as in XPath and jq", NAME, Text("{3}")),
     row(In, "START NAME : VALUE", (3, 3), "as in JSON", "`=`", Text("{2}={4}")),
+    row(In, "; NAME OP", (1, 1), "as in CSS", "a comma", Text(", {2}{3}")),
     row(In, "START NAME VALUE END", (3, 3), "as in a shell", "`=` before a value", Text("{2:known}={3}")),
     row(In, "OP WORD WORD END", (2, 3), "as in a shell", "quotes around a text with spaces", Text("{1}'{2} {3}'")),
     // What joins properties.
@@ -136,6 +138,9 @@ static ROWS: &[MistakeRow] = &[
     row(Out, ": where/matches/any (…)", (1, 2), "as in CSS", "`:is(…)`", Text(":is({3})")),
     row(Out, ": depth/nth [ NUMBER ]", (3, 5), "as in Python", "parentheses", Text(":{2}({4})")),
     row(Out, ": WORD (…)", (1, 2), "a slip of typing", "`:{2:called}(…)`", Text(":{2:called}({3})")),
+    row(Out, ": WORD ( ./#/^/*/[", (1, 2), "no selector goes inside", "a pseudo-class with a selector inside", By(condition)),
+    row(Out, "within NUMBER", (1, 2), "a slip of typing", "`within={2}`", Text("within={2}")),
+    row(In, "within NUMBER", (1, 2), "a slip of typing", "`within={2}`", Text("within={2}")),
     row(Out, "[ 0 ]", (1, 3), "as in Python", "`:first`", Text(":first")),
     row(Out, "[ - 1 ]", (1, 4), "as in Python", "`:last`", Text(":last")),
     row(Out, "[ last ( ) ]", (1, 5), "as in XPath", "`:last`", Text(":last")),
@@ -143,8 +148,13 @@ static ROWS: &[MistakeRow] = &[
     row(Out, "[ - NUMBER : ]", (1, 5), "as in Python", "depths",
         Nothing("`:last` picks the last of each place; the last three turns are `.mt:depth(1-3)`")),
     row(Out, "[ 0 : NUMBER ]", (1, 5), "as in Python", "`@limit={4}`", Text(" @limit={4}")),
+    row(Out, "[ NUMBER : NUMBER ]", (1, 5), "as in Python", "depths",
+        Nothing("turns count from the newest: `.mt:depth(1-3)`; several of one place are a union: `.cb:nth(2), .cb:nth(3)`")),
+    row(Out, "[ - NUMBER ]", (1, 4), "as in Python", "a depth", Nothing("turns count from the newest: `.mt:depth(2)`")),
+    row(Out, "[ * ]", (1, 3), "as in JSONPath", "a step alone, which selects all", Text("")),
     row(Out, "[ NUMBER ]", (1, 3), "as in XPath", "`:nth({2})`, which counts from 1", Text(":nth({2})")),
     // Paths.
+    row(Out, "BEGIN . [ ] | .", (2, 5), "as in jq", STEP, Text(".")),
     row(Out, "BEGIN . [ ]", (2, 4), "as in jq", "`*`", Text("*")),
     row(Out, "BEGIN $ ./.. WORD", (2, 3), "as in JSONPath", STEP, Text("{4:step}")),
     row(Out, "BEGIN $ .", (2, 2), "as in JSONPath", STEP, Text(".")),
@@ -157,6 +167,7 @@ static ROWS: &[MistakeRow] = &[
     row(Out, "CHILD", (1, 1), "as in XPath", "`>`", Text(" > ")),
     row(Out, "DEEP", (1, 1), "as in XPath", "white space", Text(" ")),
     row(Out, "->/>>/=>", (1, 1), "as in other languages", "`>`", Text(" > ")),
+    row(Out, "BEGIN ! ./#/^", (2, 2), "as in a shell", STEP, Nothing(OPPOSITES)),
     row(Out, "~/< .", (1, 1), "as in CSS", "`>` or white space", Nothing(DOWN)),
     row(Out, "+ .", (1, 1), "as in CSS", "`>` or white space", Nothing(DOWN)),
     // Sentences.

@@ -122,14 +122,21 @@ fn contradictions(query: &mut SelectorQuery, spans: &[Span], warnings: &mut Vec<
 }
 
 /// What to write where white space is missing or too much: `^sys.cb`, `.mt depth(1)`.
-fn space_help(why: &str) -> Option<&'static str> {
-    if why.starts_with("a node is not both `depth(") {
-        return Some("white space goes to what is inside: `^sys .cb`");
+fn space_help(why: &str) -> Option<String> {
+    if let Some(both) = why.strip_prefix("a node is not both `") {
+        let types = both
+            .strip_suffix('`')
+            .and_then(|both| both.split_once("` and `"));
+        let types = types.filter(|(outer, _)| !outer.starts_with("depth("));
+        let (outer, inner) = types.unwrap_or(("^sys", ".cb"));
+        return Some(format!(
+            "white space goes to what is inside: `{outer} {inner}`"
+        ));
     }
     // Those are `^sys` and `^ah`, too.
     let root = why.starts_with("`depth(-1)`") || why.starts_with("`depth(0)`");
     (!root && why.starts_with("`depth(") && why.ends_with("is never there"))
-        .then_some("the depth of a step is written without white space: `.mt:depth(1)`")
+        .then(|| "the depth of a step is written without white space: `.mt:depth(1)`".to_owned())
 }
 
 // ---- groups --------------------------------------------------------------------------------

@@ -328,6 +328,11 @@ impl Lowerer {
                 return self.fault(span, faults::CONDITION_ALONE, &[&name]);
             }
             _ => {
+                if ROOTS.contains(&name) {
+                    let edit = SelectorEdit::new(span, format!("^{name}"));
+                    let help = format!("did you mean `^{name}`?");
+                    return self.mistake(span, faults::UNKNOWN_PSEUDO, &[&name, &help], Some(edit));
+                }
                 let known = nearest(name, PSEUDOS);
                 let help = known.map(|known| format!("did you mean `:{known}`?"));
                 let list = "the pseudo-classes are `:pre`, `:core`, `:post`, `:first`, `:last`, \
@@ -370,6 +375,8 @@ impl Lowerer {
 fn called(pseudo: &str) -> &'static str {
     if CALLED_PSEUDOS.contains(&pseudo) {
         "(1)"
+    } else if CONDITIONS.contains(&pseudo) && !BARE_CONDITIONS.contains(&pseudo) {
+        "(…)"
     } else {
         ""
     }
@@ -380,11 +387,15 @@ fn called(pseudo: &str) -> &'static str {
 /// `code` and `list` are ordinary kinds.
 fn near_pseudo(part: &str) -> Option<&'static str> {
     // Hot path: called for each type with a kind.
-    if part.len() < 2 || part.len() > 6 {
+    if part.len() < 2 || part.len() > 11 {
         return None;
     }
     let part = part.as_bytes();
-    PSEUDOS.into_iter().find(|pseudo| {
+    // Words such as `note` and `hash` are kinds as well.
+    let conditions = CONDITIONS
+        .into_iter()
+        .filter(|condition| condition.len() >= 5);
+    PSEUDOS.into_iter().chain(conditions).find(|pseudo| {
         let pseudo = pseudo.as_bytes();
         if part.eq_ignore_ascii_case(pseudo) {
             return true;
@@ -420,10 +431,15 @@ mod tests {
             ("dept", "depth"),
             ("first", "first"),
             ("nht", "nth"),
+            ("before", "before"),
+            ("aftr", "after"),
+            ("has-results", "has-result"),
         ] {
             assert_eq!(near_pseudo(part), Some(pseudo), "{part}");
         }
-        for part in ["code", "list", "text", "call", "summary", "u2", "", "host"] {
+        for part in [
+            "code", "list", "text", "call", "summary", "u2", "", "host", "note", "hash",
+        ] {
             assert_eq!(near_pseudo(part), None, "{part}");
         }
     }
