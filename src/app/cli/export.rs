@@ -154,7 +154,9 @@ fn file_of(directory: &str, name: &str) -> Result<String> {
     let file = format!("{name}.jsonl");
     let inside = Path::new(&file).components();
     let mut inside = inside.map(|part| matches!(part, Component::Normal(_)));
-    if !inside.all(|inside| inside) || name.is_empty() || name.ends_with('/') {
+    // A path passes over empty parts and `.`, so two names would have one file.
+    let passes_over = name.split('/').any(|part| part.is_empty() || part == ".");
+    if !inside.all(|inside| inside) || passes_over {
         let message = format!("the session `{name}` has a name that no file can have");
         let help = "export it with a file of your choice, or rename it";
         return Err(Failure::usage(message).with_help(help));

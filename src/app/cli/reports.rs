@@ -8,7 +8,7 @@ use super::input;
 use super::options::{FormArgs, PrintAs, TokenizerArgs, named, rows};
 use super::sessions::{
     EVERY_LOG, EmptyAnswers, InspectedArgs, MOST_ASKED, Opened, PriceArgs, SessionsArgs, TimeArgs,
-    first_stored, note_reconstructed, open_store, or_newest, stored_name,
+    WithoutSnapshot, first_stored, note_reconstructed, open_store, or_newest, stored_name,
 };
 use super::words::retyped;
 use super::words::{exists, is_file, split_operands};
@@ -118,7 +118,7 @@ fn reports<R: Report + Send>(
     mut visit: impl FnMut(&Opened, &R),
 ) -> Result<usize> {
     let with = printed.with;
-    sessions.each_report_that_has(options, with, &mut |opened, report: R| {
+    sessions.each_report_that_has(None, options, with, &mut |opened, report: R| {
         visit(opened, &report);
         let text = || report.text(options, with.paint());
         printed.add(opened, &[&report], text)
@@ -455,16 +455,21 @@ impl RunCommand for ShowArgs {
         let options = options.full(self.full).tokenizer(self.tokenizer.tokenizer);
         let is_markdown = self.markdown || with.format == Some(PrintAs::Markdown);
         let mut printed = Printed::new(with);
-        sessions.each_report_that_has(&options, with, &mut |opened, report: ShowReport| {
-            let text = || {
-                if is_markdown {
-                    report.to_markdown(&options)
-                } else {
-                    report.text(&options, with.paint())
-                }
-            };
-            printed.add(opened, &report.snapshots, text)
-        })?;
+        sessions.each_report_that_has(
+            None,
+            &options,
+            with,
+            &mut |opened, report: ShowReport| {
+                let text = || {
+                    if is_markdown {
+                        report.to_markdown(&options)
+                    } else {
+                        report.text(&options, with.paint())
+                    }
+                };
+                printed.add(opened, &report.snapshots, text)
+            },
+        )?;
         printed.end("", !self.no_pager)
     }
 }
@@ -625,13 +630,17 @@ impl TopArgs {
             Some(added.map(|()| opened.nothing(engine, part)))
         };
         let mut empty = EmptyAnswers::default();
+        let mut without = WithoutSnapshot::default();
         let visit = &mut |opened: &Opened, added: Option<Result<Option<EmptyAnswer>>>| {
             let fitting = || Top::fitting(engine, &opened.session, part);
             tokenizer.get_or_init(fitting);
-            empty.add(opened, added.or_else(|| add(opened)).transpose()?.flatten());
+            let added = added.or_else(|| add(opened)).transpose();
+            let added = without.pass(opened, added)?;
+            empty.add(opened, added.flatten().flatten());
             Ok(())
         };
-        self.sessions.each_read(names, None, with, &add, visit)?;
+        let count = self.sessions.each_read(names, None, with, &add, visit)?;
+        without.left_of(count)?;
         let mut top = Top::new(by, tokenizer.get().copied().unwrap_or_default());
         free().iter().for_each(|other| top.include(other));
         Ok((top, empty))
@@ -663,9 +672,11 @@ impl RunCommand for AssertArgs {
     fn run(&self, with: &Invocation) -> Result<Exit> {
         let bytes = input::read(&self.file, with.limits)?;
         let text = String::from_utf8_lossy(&bytes);
+        // Some editors begin a file with the mark of UTF-8.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let file = input::name(&self.file);
         let in_file = |error: Error| error.in_file(&file.to_string_lossy());
-        let conditions = Condition::parse_file(&text).map_err(in_file)?;
+        let conditions = Condition::parse_file(text).map_err(in_file)?;
         let options = ReportOptions::default()
             .conditions(conditions)
             .tokenizer(self.tokenizer.tokenizer)
@@ -678,7 +689,7 @@ impl RunCommand for AssertArgs {
             .each_report(None, &options, with, &mut |opened, report| {
                 let report: AssertReport = report.map_err(|failure| match failure {
                     Failure::Selector(error, session) => {
-                        let error = in_file(in_conditions(&text, &options.conditions, *error));
+                        let error = in_file(in_conditions(text, &options.conditions, *error));
                         Failure::Selector(Box::new(error), session)
                     }
                     other => other,
@@ -815,9 +826,12 @@ impl RunCommand for GrepArgs {
             }
             Ok(found)
         };
-        let sessions =
-            sessions.each_report(Some(&to_open), &options, with, &mut |opened, found| {
-                let found: GrepReport = found?;
+        let sessions = sessions.each_report_that_has(
+            Some(&to_open),
+            &options,
+            with,
+            &mut |opened, found| {
+                let found: GrepReport = found;
                 if found.blocks.is_empty() {
                     return Ok(());
                 }
@@ -845,7 +859,8 @@ impl RunCommand for GrepArgs {
                     }
                 })
                 .map(|_| ())
-            })?;
+            },
+        )?;
         if !found_any {
             let sessions = counted(sessions as u64, "session");
             say(&format!("note: nothing was found in {sessions}\n"));

@@ -3,7 +3,7 @@
 use super::answers::{AnswerLabels, FitArgs, How, append};
 use super::command::{Invocation, RunCommand, print, say, stdout};
 use super::options::{EditionArgs, PrintAs, RangeArgs, error_colors};
-use super::sessions::{MOST_ASKED, Opened};
+use super::sessions::{MOST_ASKED, Opened, WithoutSnapshot};
 use super::words::split_operands;
 use super::{input, output, sessions};
 use crate::app::present::answer::{FittedAnswer, Unfitting, note_empty};
@@ -238,22 +238,27 @@ impl SelectArgs {
             seen: HashSet::new(),
             sessions: 0,
         };
+        let mut without = WithoutSnapshot::default();
         for (store, opened) in &sources {
             if let Some(address) = store {
                 run.add_store(*address, &prepared)?;
             }
-            for Opened { name, session, .. } in opened {
+            for opened in opened {
+                let Opened { name, session, .. } = opened;
                 run.sessions += 1;
                 let name = &*without_passwords(name);
                 for each in &prepared {
                     let labels = run.labels(name, each, prepared.len());
                     let answer = each
                         .select_with(session, &how.options)
-                        .map_err(|error| Failure::in_session(error, labels.session))?;
-                    run.add(name, &answer, Some(session), each, labels)?;
+                        .map_err(|error| Failure::in_session(error, labels.session));
+                    if let Some(answer) = without.pass(opened, answer)? {
+                        run.add(name, &answer, Some(session), each, labels)?;
+                    }
                 }
             }
         }
+        without.left_of(run.sessions)?;
         run.finish()
     }
 

@@ -320,8 +320,8 @@ struct Opening {
     several: bool,
     /// As [`SessionsArgs::whole`].
     whole: bool,
-    /// The names of the sessions of logs so far.
-    taken: HashSet<String>,
+    /// The names of the sessions of logs so far, for each word that names a part of a place; of those shown under `None`.
+    taken: HashMap<Option<String>, HashSet<String>>,
     /// Each remark once, however many sessions it is true of.
     said: HashSet<String>,
     opened: usize,
@@ -442,8 +442,8 @@ impl Opening {
             let names = read.stored.iter();
             (names.map(|name| format!("{path}#{name}")).collect(), None)
         } else if read.known.len() > least {
-            let names = read.names(&source.stem, &mut self.taken);
-            (names, Some(source.path.clone()))
+            let taken = self.taken.entry(source.part.clone()).or_default();
+            (read.names(&source.stem, taken), Some(source.path.clone()))
         } else {
             (vec![path.into_owned()], None)
         };
@@ -458,7 +458,11 @@ impl Opening {
             return named.collect();
         };
         let part = part_of(word).map(|(_, part)| part);
-        let found: Vec<Opened> = named.filter(|one| part == Some(&one.name)).collect();
+        let mut found: Vec<Opened> = named.filter(|one| part == Some(&one.name)).collect();
+        let shown = self.taken.entry(None).or_default();
+        for one in &mut found {
+            one.name = logs::unique(&one.name, shown);
+        }
         if !found.is_empty() {
             self.missing.retain(|missing| missing != word);
         }
@@ -995,6 +999,50 @@ impl EmptyAnswers {
     }
 }
 
+/// Of several sessions, those that lack a snapshot that is wanted, such as a fork without a commit. They are left out.
+#[derive(Default)]
+pub(super) struct WithoutSnapshot {
+    count: usize,
+    first: Option<(String, Failure)>,
+    last: String,
+}
+
+impl WithoutSnapshot {
+    /// Takes out the failure of one of several sessions that lacks the snapshot.
+    pub(super) fn pass<T>(&mut self, opened: &Opened, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Err(failure) if opened.several && failure.is_no_snapshot() => {
+                if self.count == 0 || self.last != opened.name {
+                    self.count += 1;
+                    self.last.clone_from(&opened.name);
+                }
+                let first = || (opened.name.clone(), failure);
+                self.first.get_or_insert_with(first);
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
+    }
+
+    /// Says which were left out of `count` sessions. Returns how many are left.
+    ///
+    /// # Errors
+    /// None is left.
+    pub(super) fn left_of(self, count: usize) -> Result<usize> {
+        match self.first {
+            Some((_, failure)) if self.count == count => return Err(failure),
+            Some((name, _)) => say(&format!(
+                "note: left out {} without such a snapshot: {}{}\n",
+                counted(self.count as u64, "session"),
+                printable(&name),
+                if self.count > 1 { ", …" } else { "" }
+            )),
+            None => {}
+        }
+        Ok(count - self.count)
+    }
+}
+
 impl SessionsArgs {
     /// Opens the sessions (the newest if none is named) in the order of the words and in a store of the names, and gives
     /// each to `visit`.
@@ -1035,37 +1083,21 @@ impl SessionsArgs {
         Ok(count)
     }
 
-    /// As [`SessionsArgs::each_report`], where one of several sessions that lacks a snapshot that is wanted, such as a fork
-    /// without a commit, is left out with a note, as `select` does. Returns how many are left.
+    /// As [`SessionsArgs::each_report`], where one of several sessions that lacks a snapshot that is wanted is left out with a
+    /// note. Returns how many are left.
     pub(super) fn each_report_that_has<R: Report + Send>(
         &self,
+        to_open: Option<SessionsToOpen<'_>>,
         options: &ReportOptions,
         with: &Invocation,
         visit: &mut VisitRead<'_, R>,
     ) -> Result<usize> {
-        let (mut left_out, mut first) = (0, None);
-        let mut visit = |opened: &Opened, report: Result<R>| visit(opened, report?);
-        let count = self.each_report(None, options, with, &mut |opened, report| match visit(
-            opened, report,
-        ) {
-            Err(failure) if opened.several && failure.is_no_snapshot() => {
-                left_out += 1;
-                first.get_or_insert((opened.name.clone(), failure));
-                Ok(())
-            }
-            visited => visited,
+        let mut without = WithoutSnapshot::default();
+        let count = self.each_report(to_open, options, with, &mut |opened, report| {
+            let visited = report.and_then(|report| visit(opened, report));
+            without.pass(opened, visited).map(|_| ())
         })?;
-        match first {
-            Some((_, failure)) if left_out == count => return Err(failure),
-            Some((name, _)) => say(&format!(
-                "note: left out {} without such a snapshot: {}{}\n",
-                counted(left_out as u64, "session"),
-                printable(&name),
-                if left_out > 1 { ", …" } else { "" }
-            )),
-            None => {}
-        }
-        Ok(count - left_out)
+        without.left_of(count)
     }
 
     /// As [`SessionsArgs::each`], for some of the words. Of a store, only the sessions that `to_open` names are

@@ -143,13 +143,16 @@ fn several_sessions_are_labelled() {
     );
     let nodes: Vec<Value> = run(&["--format", "nodes"]).lines().map(parsed).collect();
     assert_eq!(nodes[1]["session"], json!(other));
-    // A selector without an answer writes no file.
+    // One without the snapshot is left out, and named.
+    let ran = pactql(&["select", AGENT, &other, "-e", "@c6 .cb#x"]);
+    let said = format!("left out 1 session without such a snapshot: {other}\n");
+    assert!(ran.code == 0 && ran.err.contains(&said), "{}", ran.err);
     let error = fails(
-        &["select", AGENT, &other, "-e", "@c6 .cb"],
+        &["select", AGENT, &other, "-e", "@c9999 .cb"],
         2,
         "E_SNAPSHOT_NOT_FOUND",
     );
-    assert!(error.contains(&other), "{error}");
+    assert!(error.contains(AGENT), "{error}");
     fails(
         &["select", AGENT, "missing.jsonl", "-e", "@t0 .cb"],
         4,

@@ -516,3 +516,81 @@ fn real_conversations_are_imported_and_queried() {
         .sum();
     assert_eq!((counts.lines().count(), calls), (200, 1164));
 }
+
+/// Each word names its session by itself, whatever others there are; what is shown of two of one name differs.
+#[test]
+fn sessions_of_one_log_are_named_beside_each_other() {
+    let scratch = Scratch::new("named-beside");
+    let run = |text: &str| json!({"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "ok"}]});
+    let runs = json!([run("a"), run("b"), run("c")]).to_string();
+    let paths = ["one", "two"].map(|folder| {
+        let folder = scratch.path(folder);
+        std::fs::create_dir(&folder).expect("a folder");
+        let path = format!("{folder}/runs.json");
+        std::fs::write(&path, &runs).expect("a file");
+        path
+    });
+    let [one, two] = paths.map(|path| [1, 3].map(|at| format!("{path}#runs-{at}")));
+    let counts = |all: &[&str]| answer(&[&["select", "-c", "-e", ".cb"], all].concat());
+    assert_eq!(counts(&[&one[0], &one[1]]), "runs-1\t2\nruns-3\t2\n");
+    assert_eq!(counts(&[&one[1], &two[1]]), "runs-3\t2\nruns-3-2\t2\n");
+    let diff = answer(&["diff", &one[0], &two[1]]);
+    assert!(diff.contains("runs-1") && diff.contains("runs-3"), "{diff}");
+}
+
+/// A session that only has what waits for a reply stops no other.
+#[test]
+fn sessions_without_a_commit_are_left_out() {
+    let scratch = Scratch::new("without-commit");
+    let folder = scratch.path("");
+    let user = json!({"role": "user", "content": "question"});
+    let reply = json!({"role": "assistant", "content": "answer"});
+    std::fs::write(format!("{folder}/waits.jsonl"), format!("{user}\n")).expect("a file");
+    std::fs::write(
+        format!("{folder}/whole.jsonl"),
+        format!("{user}\n{reply}\n"),
+    )
+    .expect("a file");
+    for (words, expected) in [
+        (&["select", &folder, "@t0 .cb", "-c"][..], "2"),
+        (
+            &["top", &folder, "--at", "@t0", "--by", "role"],
+            "assistant",
+        ),
+        (&["grep", "question", &folder, "--at", "@t0", "-c"], "1"),
+        (&["tokens", &folder, "--at", "@t0"], "answer"),
+    ] {
+        let ran = pactql(words);
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.err);
+        let said = "note: left out 1 session without such a snapshot: ";
+        assert!(
+            ran.err.contains(said) && ran.err.contains("waits"),
+            "{words:?}: {}",
+            ran.err
+        );
+        assert!(
+            ran.out.contains(expected) || words[0] == "tokens",
+            "{words:?}: {}",
+            ran.out
+        );
+    }
+    // Where no session has it, that is an error.
+    let alone = format!("{folder}/waits.jsonl");
+    fails(&["select", &alone, "@t0 .cb"], 2, "E_SNAPSHOT_NOT_FOUND");
+}
+
+/// Two names that are one path would be one file.
+#[test]
+fn no_session_is_exported_over_another() {
+    let scratch = Scratch::new("export-one-path");
+    let (store, out) = (scratch.path("s.db"), scratch.path("out"));
+    for name in ["a/b", "a//b"] {
+        answer(&["import", AGENT, "-o", &store, "--name", name]);
+    }
+    fails(
+        &["export", &store, "-o", &out],
+        1,
+        "a name that no file can have",
+    );
+    assert!(!std::path::Path::new(&out).exists());
+}
