@@ -1,10 +1,9 @@
 //! What came back for a request, put into one piece: recorders write it as JSON, as a text of JSON, as the events of a
 //! stream, with or without what HTTP had around it. This file must not know the members of any one API.
 
-use crate::json::{Accepted, Member, ValueType, elements, get, members, string, value_type};
+use super::prelude::*;
 use crate::logs::events::{StreamedReply, first_event, of_list};
-use crate::logs::json::{canonical, quoted, value};
-use crate::logs::log::object_without;
+use crate::logs::json::value;
 use crate::render::Provider;
 use std::borrow::Cow;
 

@@ -17,16 +17,13 @@
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` or a `part` |
 
 use super::bedrock::is_request as is_bedrock;
-use super::fields::{Others, get_string, is, items, role_name, text};
+use super::fields::Others;
 use super::forms::answered_by;
 use super::openai::is_surely_chat;
-use super::reader::{LogRecord, Sniff};
+use super::prelude::*;
 use super::requests::{Api, body_of};
 use super::transcript::{PartType, contents, fate, typed, unknown};
-use crate::json::{Accepted, Member, ValueType, get, members, value_type};
-use crate::logs::json::{canonical, compact, quoted};
-use crate::logs::log::{LogCall, LogMessage, LogPart};
-use crate::logs::report::{Fate, ImportReport};
+use crate::logs::json::compact;
 use crate::render::Provider;
 use crate::render::openai::RESERVED;
 

@@ -7,15 +7,9 @@
 //! a reference to another file is in `data_record` of its result alone.
 //! `data_record` of a step's first block keeps the members that have no field.
 
-use super::fields::{get_string, inner, items, text, words};
-use super::reader::{LogRecord, Sniff};
+use super::prelude::*;
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
-use crate::json::{Member, ValueType, elements, get, members, value_type};
-use crate::logs::json::quoted;
-use crate::logs::log::{About, Event, LogCall, LogMessage, LogPart, OWNER};
-use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, ImportReport};
 use std::collections::HashMap;
 
 pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {

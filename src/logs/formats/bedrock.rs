@@ -18,14 +18,9 @@
 //! | `data_shape` | first block of a result | `absent`, if it has no content |
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` or a `part` |
 
-use super::fields::{get_string, is, items, role_name, text};
-use super::reader::{LogRecord, Sniff};
+use super::prelude::*;
 use super::requests::{Api, Parsed, body_of, is_request_to_address};
 use super::transcript::{json_text, record as record_of, unknown, unread};
-use crate::json::{Member, ValueType, elements, get, members, value_type};
-use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{LogCall, LogMessage, LogPart, LogTool, object_without};
-use crate::logs::report::{Fate, ImportReport};
 use crate::render::{Provider, is_kept};
 
 const FORM: &str = "\"bedrock\"";

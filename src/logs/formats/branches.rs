@@ -3,11 +3,9 @@
 //! The path to the newest leaf is the session; every other leaf is one that was forked from it. This
 //! file knows ids and parents of lines, not what they say.
 
-use super::reader::{LogRecord, Records};
-use crate::logs::log::{About, LogField};
-use crate::logs::output::{Output, SessionId, SessionMark};
+use super::prelude::*;
+use crate::logs::output::SessionMark;
 use crate::logs::recording::Recording;
-use crate::logs::report::ImportReport;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! Logs of calls: the sessions that they are of, and calls that failed and were made again.
 
-use crate::logs::log::{About, Event, LogField, LogRequest, OWNER, RequestOrigin};
-use crate::logs::output::{Output, SessionId};
+use super::prelude::*;
+use crate::logs::log::RequestOrigin;
 use std::collections::HashMap;
 
 /// The sessions of a log of calls: one for the agent that began a conversation, and `NAME/AGENT` for each other

@@ -8,17 +8,8 @@
 
 use super::anthropic::{call, of_content};
 use super::branches::{BranchLine, Branches, PathMarks, REPEATED, ReadPaths};
-use super::fields::{count_unread, get_string, text, time, words};
-use super::reader::{LogReader, LogRecord, Records, Sniff};
+use super::prelude::*;
 use super::transcript::{another, model};
-use crate::json::{Accepted, Member, ValueType, elements, get, members, string, value_type};
-use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{
-    About, Event, LogCall, LogMessage, LogPart, NONE_KEPT, OWNER, failed, object_where,
-    object_without,
-};
-use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, ImportReport};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;

@@ -6,18 +6,10 @@
 //! items for people and are skipped; what only an event has is a message. A result says that its call failed if
 //! Codex says so, at the head of the output or in the event that ended the call.
 
-use super::fields::{count_unread, get_string, inner, items, text, time, words};
-use super::reader::{LogReader, LogRecord, Records, Sniff};
+use super::prelude::*;
 use super::responses::{item, plain};
 use super::transcript::another;
-use crate::json::{Accepted, Member, ValueType, elements, get, members, string, value_type};
-use crate::logs::json::{canonical, compact, list, object, quoted};
-use crate::logs::log::{
-    About, Event, LogCall, LogMessage, LogPart, LogTool, NONE_KEPT, failed, object_where,
-    object_without,
-};
-use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, ImportReport};
+use crate::logs::json::compact;
 use std::collections::HashSet;
 
 pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {

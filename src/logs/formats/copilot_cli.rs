@@ -6,16 +6,8 @@
 //! prompt that only a hook was given is a message, too. Events of a subagent are a session of their own. Every other
 //! event is of the program.
 
-use super::fields::{count_unread, get_string, inner, is, items, text, time, words};
-use super::reader::{LogReader, LogRecord, Records, Sniff};
+use super::prelude::*;
 use super::transcript::{as_text, call, content, keep, keep_in, message, result};
-use crate::json::{Member, ValueType, get, members};
-use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{
-    About, Event, LogCall, LogMessage, LogPart, NONE_KEPT, OWNER, failed, object_without,
-};
-use crate::logs::output::{Output, SessionId};
-use crate::logs::report::Fate;
 use std::collections::{BTreeMap, HashMap};
 
 pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {

@@ -10,16 +10,11 @@
 
 use super::anthropic::Messages;
 use super::calls::CallSessions;
-use super::fields::{get_string, items, text, words};
 use super::openai::Chat;
-use super::reader::{LogReader, LogRecord, Records, Sniff};
+use super::prelude::*;
 use super::requests::{Api, Interner, tools};
 use super::responses::Responses;
-use crate::json::{Member, get, members, string};
-use crate::logs::json::{canonical, list, push_member, quoted, value as json_in};
-use crate::logs::log::{LogCall, LogMessage, LogRequest, failed, object_without};
-use crate::logs::output::Output;
-use crate::logs::report::{Fate, ImportReport};
+use crate::logs::json::{push_member, value as json_in};
 use crate::render::Provider;
 
 pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {

@@ -4,14 +4,8 @@
 //! thinking, calls and results become blocks as those of other formats do. What a person typed is inside
 //! `<user_query>`; the rest is of the program. A turn that ended with an error is a failed call.
 
-use super::fields::{get_string, inner, role_name, text, words};
-use super::reader::{LogReader, LogRecord, Records, Sniff};
+use super::prelude::*;
 use super::transcript::{PartType, call, contents, fate, keep, keep_in, message, result, typed};
-use crate::json::{Accepted, Member, get, string};
-use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{About, Event, LogCall, LogMessage, LogPart, failed};
-use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, ImportReport};
 
 pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let is_message = get_string(found, "role").is_some() && get(found, "type").is_none();

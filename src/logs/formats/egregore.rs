@@ -14,16 +14,10 @@
 //! | `org.props` | a field `data_…` each |
 //! | the rest of `org`, `tags`, `ttl`, `priority`, `offset`, `cad` | `data_org`, `data_tags`, … where they say something |
 
-use super::fields::{get_string, inner, is, items, text, time};
-use super::reader::{LogReader, LogRecord, Records, Sniff};
-use crate::json::{Member, ValueType, get, members, string};
+use super::prelude::*;
 use crate::logs::change::LogChange;
-use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{About, LogField, LogPart, object_without};
 use crate::logs::nodes::{CreationOrder, HEAD, LogNode, LogNodeDraft, ROOT, SEQ, SYS};
-use crate::logs::output::Output;
 use crate::logs::recording::Recording;
-use crate::logs::report::{Fate, ImportReport};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 

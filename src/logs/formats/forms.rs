@@ -1,8 +1,7 @@
 //! The forms of the five APIs' responses: they show of which API a request with its response is.
 
 use super::answer::sample;
-use super::fields::{inner, is, text};
-use crate::json::{Member, ValueType, get, members};
+use super::prelude::*;
 use crate::render::Provider;
 
 type IsOf = fn(&[Member<'_>]) -> bool;

@@ -18,14 +18,9 @@
 //! | `data_tool` | tools | that a tool object begins with this function, and its member, such as `functionDeclarations` |
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` or a `part` |
 
-use super::fields::{get_string, is, items, role_name, text, time};
-use super::reader::{LogRecord, Sniff};
+use super::prelude::*;
 use super::requests::{Api, Parsed, body_of, first_choice, is_request_to_address};
 use super::transcript::{json_text, record as record_of, unknown, unread};
-use crate::json::{Member, ValueType, elements, get, members, value_type};
-use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{LogCall, LogMessage, LogPart, LogTool};
-use crate::logs::report::{Fate, ImportReport};
 use crate::render::Provider;
 
 const FORM: &str = "\"gemini\"";

@@ -13,15 +13,9 @@
 //!
 //! Each change of what was sent is a snapshot without a call, so that nothing a line said before is lost.
 
-use super::fields::{get_string, is, items, text, time, words};
 use super::gemini::part as part_of_api;
-use super::reader::{LogReader, LogRecord, Records, Sniff};
+use super::prelude::*;
 use super::transcript::{fate, json_text, keep, keep_in};
-use crate::json::{Accepted, Member, ValueType, elements, get, members, string, value_type};
-use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{About, Event, LogCall, LogMessage, LogPart, failed, object_without};
-use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, ImportReport};
 use std::borrow::Cow;
 use std::collections::HashMap;
 

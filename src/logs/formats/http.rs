@@ -19,13 +19,10 @@
 
 use super::answer::Answer;
 use super::apis::Apis;
-use super::fields::{count_unread, inner, is, items, text};
-use super::reader::{LogReader, LogRecord, RecordAt, Records, Sniff};
-use crate::json::{Accepted, Member, ValueType, get, members, string, value_type};
+use super::prelude::*;
+use super::reader::RecordAt;
 use crate::logs::events::frames;
-use crate::logs::json::{object, quoted, value};
-use crate::logs::output::Output;
-use crate::logs::report::{Fate, ImportReport};
+use crate::logs::json::value;
 use crate::render::Provider;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -15,18 +15,10 @@
 //! | `data_record` | first block of a message | other members, such as `source` and `metadata` |
 
 use super::calls::CallsSession;
-use super::fields::{count_unread, get_string, inner, is, items, text, words};
-use super::reader::{LogReader, LogRecord, Records, Sniff};
+use super::prelude::*;
 use super::requests::{Interner, converse, first_choice, nearest, tools};
 use super::transcript::{call, content, keep, message, record, result, time_of, unread};
-use crate::json::{Member, ValueType, elements, get, members, string};
-use crate::logs::json::canonical;
-use crate::logs::log::{
-    About, LogCall, LogField, LogMessage, LogPart, LogRequest, RequestOrigin, failed,
-    object_without,
-};
-use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, ImportReport};
+use crate::logs::log::RequestOrigin;
 use std::collections::HashMap;
 use std::sync::Arc;
 

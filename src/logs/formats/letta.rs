@@ -5,16 +5,10 @@
 //! file, the last cycle is the compaction after which only these are sent. Tools are those of the
 //! file that the agent has.
 
-use super::fields::{count_unread, get_string, inner, is, items, text};
 use super::openai::Chat;
-use super::reader::{LogRecord, Sniff};
+use super::prelude::*;
 use super::requests::Api;
 use super::transcript::{image_url, keep, model, record, time_of};
-use crate::json::{Member, ValueType, elements, get, members, value_type};
-use crate::logs::json::{list, object, quoted};
-use crate::logs::log::{About, Event, LogCall, LogMessage, LogTool};
-use crate::logs::output::Output;
-use crate::logs::report::{Fate, ImportReport};
 use std::collections::HashSet;
 
 pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {

@@ -2,16 +2,12 @@
 
 use super::anthropic::Messages;
 use super::bedrock::Converse;
-use super::fields::text;
 use super::gemini::Contents;
 use super::openai::Chat;
+use super::prelude::*;
 use super::requests::Api;
 use super::responses::Responses;
 use super::transcript::unread;
-use crate::json::{Accepted, ValueType, get, members, value_type};
-use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{LogMessage, LogPart, LogRequest};
-use crate::logs::report::ImportReport;
 use crate::render::{Provider, ThreadBlock, message_of};
 use std::sync::Arc;
 

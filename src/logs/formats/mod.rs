@@ -52,6 +52,7 @@ mod otel;
 mod otel_call;
 mod otel_messages;
 mod pi;
+mod prelude;
 mod reader;
 mod requests;
 mod responses;

@@ -16,15 +16,11 @@
 //! | `data_members` | first block | the names of those members |
 //! | `data_other` | first block | unknown members whose field name is one of the above |
 
-use super::fields::{Others, get_string, inner, is, items, role_name, text};
+use super::fields::Others;
 use super::forms::answered_by;
-use super::reader::{LogRecord, Sniff};
+use super::prelude::*;
 use super::requests::{Api, body_of, first_choice};
 use super::transcript::{contents, fate, record as record_of, typed, unread};
-use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
-use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{LogCall, LogMessage, LogPart};
-use crate::logs::report::{Fate, ImportReport};
 use crate::render::Provider;
 use crate::render::openai::RESERVED;
 

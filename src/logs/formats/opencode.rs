@@ -6,17 +6,8 @@
 //! keeps and does not send is in `data_parts` and `data_state`. A reply that failed before it said anything is an attempt;
 //! one that failed later is dropped after it, as opencode does. A summary is a call, and then a compaction.
 
-use super::fields::{count_unread, get_string, inner, is, items, text, time, words};
-use super::reader::{LogReader, LogRecord, Records, Sniff};
+use super::prelude::*;
 use super::transcript::{fate, json_text, keep, keep_in, named, unknown, unread};
-use crate::json::{Member, ValueType, elements, get, members, string};
-use crate::logs::json::{canonical, list, object, quoted};
-use crate::logs::log::{
-    About, Event, LogCall, LogField, LogMessage, LogPart, NONE_KEPT, OWNER, object_where,
-    object_without,
-};
-use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, ImportReport};
 use crate::support::cancel::ensure;
 use std::collections::HashMap;
 use std::ops::Range;

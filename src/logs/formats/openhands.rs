@@ -13,15 +13,9 @@
 //!
 //! Lists of events are whole logs, or `history` or `trajectory` of a record.
 
-use super::fields::{get_string, inner, items, text, words};
-use super::reader::{LogReader, LogRecord, Records, Sniff};
+use super::prelude::*;
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
-use crate::json::{Member, ValueType, elements, get, members, value_type};
-use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{About, Event, LogCall, LogField, LogMessage, LogPart};
-use crate::logs::output::{Output, SessionId};
-use crate::logs::report::Fate;
 use std::collections::{HashMap, HashSet};
 
 pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {

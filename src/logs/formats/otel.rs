@@ -7,16 +7,10 @@
 //! This file must not know the form of messages.
 
 use super::calls::CallSessions;
-use super::fields::{inner, is, items, text, time};
 use super::otel_call::{SpanAttributes, any_value, attributes, text_of};
 use super::otel_messages::{SpanContent, chat, is_chat, is_message_event};
-use super::reader::{LogReader, LogRecord, Records, Sniff};
+use super::prelude::*;
 use super::requests::Interner;
-use crate::json::{Member, ValueType, get, members, string};
-use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{LogRequest, failed};
-use crate::logs::output::Output;
-use crate::logs::report::Fate;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub(super) fn sniff(record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {

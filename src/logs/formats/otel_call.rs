@@ -4,12 +4,9 @@
 //! people write both as plain JSON.
 //! This file must not know messages.
 
-use super::fields::{items, text};
+use super::prelude::*;
 use super::requests::tools;
-use crate::json::{Member, elements, get, members, string};
-use crate::logs::json::{canonical, list, object, value as json_in};
-use crate::logs::log::{LogField, LogTool, object_without};
-use crate::logs::report::ImportReport;
+use crate::logs::json::value as json_in;
 use crate::logs::usage::{count, not_counted};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};

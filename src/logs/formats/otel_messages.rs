@@ -9,17 +9,14 @@
 //!
 //! Messages become those of Chat Completions ([`super::openai`]). This file must not know spans.
 
-use super::fields::{get_string, inner, items, text};
 use super::openai;
 use super::otel_call::{
     SpanAttributes, json_of, numbered, parameters, record, text_of, tools_of, used,
 };
+use super::prelude::*;
 use super::requests::{Api, Interner, first_choice};
 use super::transcript::{PartType, as_text, call, message as message_of, typed, unknown};
-use crate::json::{Member, ValueType, elements, get, members, string, value_type};
-use crate::logs::json::{braced, canonical, list, object, push_member, quoted, value as json_in};
-use crate::logs::log::{LogCall, LogMessage, LogPart, LogRequest, object_without};
-use crate::logs::report::{Fate, ImportReport};
+use crate::logs::json::{braced, push_member, value as json_in};
 
 #[derive(Default)]
 pub(super) struct SpanContent {

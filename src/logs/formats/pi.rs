@@ -8,14 +8,9 @@
 //! an attempt. A compaction drops what was before the entry that it names, and adds its summary.
 
 use super::branches::{Branches, REPEATED, ReadPaths};
-use super::fields::{count_unread, get_string, inner, text, time, words};
-use super::reader::{LogReader, LogRecord, Records, Sniff};
+use super::prelude::*;
 use super::transcript::{WHOLE, contents, keep_in, named, typed};
-use crate::json::{Accepted, Member, get, members};
-use crate::logs::json::{canonical, compact, object, quoted};
-use crate::logs::log::{About, Event, LogCall, LogMessage, LogPart, NONE_KEPT, object_without};
-use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, ImportReport};
+use crate::logs::json::compact;
 use std::collections::{BTreeMap, HashMap};
 
 pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {

@@ -13,16 +13,10 @@
 //! or that starts again, begins a session. This file must not know the members of any one API's messages.
 
 use super::answer::{Answer, error_of};
-use super::fields::{inner, items, text, time};
-use super::reader::{LogReader, LogRecord, RecordAt, Records};
+use super::prelude::*;
+use super::reader::RecordAt;
 use super::transcript::record as record_of;
-use crate::json::{Accepted, Member, ValueType, elements, get, members, string, value_type};
-use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{
-    About, Event, LogCall, LogMessage, LogRequest, LogTool, RequestOrigin, failed, object_without,
-};
-use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, ImportReport};
+use crate::logs::log::RequestOrigin;
 use crate::render::{Provider, is_kept};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

@@ -16,14 +16,9 @@
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` (the item) or a `part` |
 
 use super::answer::error_of;
-use super::fields::{get_string, role_name, text};
-use super::reader::{LogRecord, Sniff};
+use super::prelude::*;
 use super::requests::{Api, body_of};
 use super::transcript::{WHOLE, contents, fate, named, typed};
-use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
-use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{LogCall, LogMessage, LogPart};
-use crate::logs::report::{Fate, ImportReport};
 use crate::render::Provider;
 
 const FORM: &str = "\"openai-responses\"";

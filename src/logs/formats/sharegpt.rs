@@ -5,15 +5,10 @@
 //! calls and no times. A `system` prompt and `tools` beside the conversation, which some writers have,
 //! go to `^sys`.
 
-use super::fields::{get_string, items, text};
-use super::reader::{LogRecord, Sniff};
+use super::prelude::*;
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, record, result, unread};
-use crate::json::{Member, ValueType, elements, get, members, string, value_type};
-use crate::logs::json::{quoted, value as json_in};
-use crate::logs::log::{About, Event, LogCall, LogMessage, LogPart};
-use crate::logs::output::Output;
-use crate::logs::report::{Fate, ImportReport};
+use crate::logs::json::value as json_in;
 
 /// An object with `conversations` that have a `from` and a `value`.
 pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {

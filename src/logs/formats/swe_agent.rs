@@ -6,16 +6,12 @@
 //! the whole run used (`info.model_stats`) is said in a note: of each request the log does not say it. What a step says
 //! and no message holds, such as a response that was changed before it was sent on, is in `meta.record`.
 
-use super::fields::{get_string, inner, is, items, text};
 use super::openai::Chat;
-use super::reader::{LogRecord, Sniff};
+use super::prelude::*;
 use super::requests::{Api, Interner, converse};
 use super::transcript::model;
-use crate::json::{Member, ValueType, elements, get, members, string, value_type};
-use crate::logs::json::{canonical, list, object, value};
-use crate::logs::log::{About, Event, LogField, LogMessage, LogRequest, RequestOrigin};
-use crate::logs::output::Output;
-use crate::logs::report::{Fate, ImportReport};
+use crate::logs::json::value;
+use crate::logs::log::RequestOrigin;
 use crate::support::text::amount;
 use std::collections::HashSet;
 

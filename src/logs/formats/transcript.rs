@@ -11,11 +11,8 @@
 //!
 //! This file must not know the records of any one format.
 
-use super::fields::{inner, role_name, text, time};
-use crate::json::{Accepted, Member, ValueType, get, members, string, value_type};
-use crate::logs::json::{canonical, compact, object, quoted};
-use crate::logs::log::{LogField, LogMessage, LogPart, object_without};
-use crate::logs::report::{Fate, ImportReport};
+use super::prelude::*;
+use crate::logs::json::compact;
 
 /// A type of part: its name, the member that is its content, the kind of its block. A text is a string.
 pub(super) type PartType<'a> = (&'a str, &'a str, &'static str);

@@ -1,8 +1,7 @@
 //! Kinds of logs that are known and not read: they are refused by their names. This file must not know what is in
 //! them besides what distinguishes them.
 
-use super::fields::{inner, is, items, text};
-use crate::json::{Member, ValueType, get, members};
+use super::prelude::*;
 
 type IsOf = fn(&[Member<'_>]) -> bool;
 
