@@ -219,9 +219,18 @@ impl LogCall {
     /// The cycle of a compaction, and what the log says of it, a canonical object.
     pub(super) fn compaction(said: Option<String>, time: Option<i64>) -> Self {
         let said = said.unwrap_or_else(|| "{}".to_owned());
+        Self::without_call("compaction", Some(said), time)
+    }
+
+    /// A cycle in which the program changed what is sent, and what the log says of that, as a member of `meta`.
+    pub(super) fn without_call(
+        member: &'static str,
+        said: Option<String>,
+        time: Option<i64>,
+    ) -> Self {
         Self {
             time,
-            meta: vec![("compaction".into(), said)],
+            meta: said.map(|said| (member.into(), said)).into_iter().collect(),
             ..Self::default()
         }
     }

@@ -21,7 +21,7 @@ use super::fields::Others;
 use super::forms::answered_by;
 use super::openai::is_surely_chat;
 use super::prelude::*;
-use super::requests::{Api, body_of};
+use super::requests::{Api, ReadReply, SystemPrompt, body_of};
 use super::transcript::{PartType, contents, fate, typed, unknown};
 use crate::logs::json::compact;
 use crate::render::Provider;
@@ -83,11 +83,7 @@ impl Api for Messages {
         read(raw, report)
     }
 
-    fn system(
-        &self,
-        found: &[Member<'_>],
-        report: &mut ImportReport,
-    ) -> Option<(&'static str, LogMessage)> {
+    fn system(&self, found: &[Member<'_>], report: &mut ImportReport) -> Option<SystemPrompt> {
         let raw = get(found, "system").filter(|raw| !matches!(*raw, "null" | "[]"))?;
         let mut parts = Vec::new();
         if !read_content(raw, &mut parts, Accepted::default(), report) {
@@ -100,11 +96,7 @@ impl Api for Messages {
         ))
     }
 
-    fn response(
-        &self,
-        found: &[Member<'_>],
-        report: &mut ImportReport,
-    ) -> Option<(Vec<LogMessage>, LogCall)> {
+    fn response(&self, found: &[Member<'_>], report: &mut ImportReport) -> Option<ReadReply> {
         if text(found, "type").as_deref() != Some("message") {
             return None;
         }

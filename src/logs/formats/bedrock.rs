@@ -19,7 +19,7 @@
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` or a `part` |
 
 use super::prelude::*;
-use super::requests::{Api, Parsed, body_of, is_request_to_address};
+use super::requests::{Api, Parsed, ReadReply, SystemPrompt, body_of, is_request_to_address};
 use super::transcript::{json_text, record as record_of, unknown, unread};
 use crate::render::{Provider, is_kept};
 
@@ -94,11 +94,7 @@ impl Api for Converse {
         )
     }
 
-    fn system(
-        &self,
-        found: &[Member<'_>],
-        report: &mut ImportReport,
-    ) -> Option<(&'static str, LogMessage)> {
+    fn system(&self, found: &[Member<'_>], report: &mut ImportReport) -> Option<SystemPrompt> {
         let parts = parts(&items(found, "system"), report);
         let message = LogMessage::with_system("system", &["system"], parts);
         (!message.parts.is_empty()).then(|| {
@@ -123,11 +119,7 @@ impl Api for Converse {
         }
     }
 
-    fn response(
-        &self,
-        found: &[Member<'_>],
-        report: &mut ImportReport,
-    ) -> Option<(Vec<LogMessage>, LogCall)> {
+    fn response(&self, found: &[Member<'_>], report: &mut ImportReport) -> Option<ReadReply> {
         let output = super::fields::inner(found, "output");
         let reply = message(&members(get(&output, "message")?), report)?;
         let metrics = super::fields::inner(found, "metrics");

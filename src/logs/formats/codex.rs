@@ -542,12 +542,7 @@ impl Rollout {
                 self.flush(out);
                 let turns = get(payload, "num_turns").and_then(|raw| raw.parse().ok());
                 let said = object_without(payload, &["type"]);
-                let said = said.map(|said| ("rolled_back".into(), said));
-                let call = LogCall {
-                    time,
-                    meta: said.into_iter().collect(),
-                    ..LogCall::default()
-                };
+                let call = LogCall::without_call("rolled_back", said, time);
                 let turns = turns.unwrap_or(0);
                 out.event(self.session, Event::TakenBack { turns, call });
             }

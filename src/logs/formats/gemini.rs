@@ -19,7 +19,9 @@
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` or a `part` |
 
 use super::prelude::*;
-use super::requests::{Api, Parsed, body_of, first_choice, is_request_to_address};
+use super::requests::{
+    Api, Parsed, ReadReply, SystemPrompt, body_of, first_choice, is_request_to_address,
+};
 use super::transcript::{json_text, record as record_of, unknown, unread};
 use crate::render::Provider;
 
@@ -79,11 +81,7 @@ impl Api for Contents {
         is_request_to_address(found, &[Self::MESSAGES, SYSTEM[0], SYSTEM[1]], "model")
     }
 
-    fn system(
-        &self,
-        found: &[Member<'_>],
-        report: &mut ImportReport,
-    ) -> Option<(&'static str, LogMessage)> {
+    fn system(&self, found: &[Member<'_>], report: &mut ImportReport) -> Option<SystemPrompt> {
         let (name, raw) = SYSTEM
             .iter()
             .find_map(|name| Some((*name, get(found, name)?)))?;
@@ -117,11 +115,7 @@ impl Api for Contents {
         Parsed::with_system(system, tools, taken)
     }
 
-    fn response(
-        &self,
-        found: &[Member<'_>],
-        report: &mut ImportReport,
-    ) -> Option<(Vec<LogMessage>, LogCall)> {
+    fn response(&self, found: &[Member<'_>], report: &mut ImportReport) -> Option<ReadReply> {
         let of = |names: [&str; 2]| names.iter().find_map(|name| get(found, name));
         let usage = of(["usageMetadata", "usage_metadata"]);
         let candidates = items(found, "candidates");

@@ -118,10 +118,7 @@ impl LogReader for GeminiCli {
 
 /// What the snapshot after a change of what was sent says: no call was made for it.
 fn changed_by(line: &str) -> LogCall {
-    LogCall {
-        meta: vec![("rewritten".into(), quoted(line))],
-        ..LogCall::default()
-    }
+    LogCall::without_call("rewritten", Some(quoted(line)), None)
 }
 
 impl Chat {

@@ -19,7 +19,7 @@
 use super::fields::Others;
 use super::forms::answered_by;
 use super::prelude::*;
-use super::requests::{Api, body_of, first_choice};
+use super::requests::{Api, ReadReply, body_of, first_choice};
 use super::transcript::{contents, fate, record as record_of, typed, unread};
 use crate::render::Provider;
 use crate::render::openai::RESERVED;
@@ -85,11 +85,7 @@ impl Api for Chat {
         read(raw, report)
     }
 
-    fn response(
-        &self,
-        found: &[Member<'_>],
-        report: &mut ImportReport,
-    ) -> Option<(Vec<LogMessage>, LogCall)> {
+    fn response(&self, found: &[Member<'_>], report: &mut ImportReport) -> Option<ReadReply> {
         let choices = elements(get(found, "choices")?);
         let usage = get(found, "usage").filter(|raw| *raw != "null");
         let has_message = |raw: &&str| get(&members(raw), "message").is_some();

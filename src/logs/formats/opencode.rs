@@ -268,12 +268,7 @@ impl Conversation<'_> {
         let before = known.iter().find_map(before);
         if let Some(before) = before.filter(|before| *before < self.sent) {
             let said = object_where(&revert, |name| known.contains(&name));
-            let said = said.map(|said| ("revert".into(), said));
-            let call = LogCall {
-                meta: said.into_iter().collect(),
-                ..LogCall::default()
-            };
-            self.keep_only(0..before, call);
+            self.keep_only(0..before, LogCall::without_call("revert", said, None));
         }
     }
 

@@ -36,7 +36,7 @@ pub(super) struct Parsed {
 impl Parsed {
     /// With the system prompt, and the member that it was.
     pub(super) fn with_system(
-        system: Option<(&'static str, LogMessage)>,
+        system: Option<SystemPrompt>,
         tools: Vec<LogTool>,
         mut taken: Vec<&'static str>,
     ) -> Self {
@@ -63,6 +63,12 @@ impl Parsed {
     }
 }
 
+/// The messages of a reply, and the call that it answers.
+pub(super) type ReadReply = (Vec<LogMessage>, LogCall);
+
+/// The member of a request that is its system prompt, and the prompt.
+pub(super) type SystemPrompt = (&'static str, LogMessage);
+
 pub(super) trait Api {
     const PROVIDER: Provider;
     const MESSAGES: &'static str;
@@ -86,7 +92,7 @@ pub(super) trait Api {
     }
 
     /// The system prompt of a request that has it in a member of its own, and which that is.
-    fn system(&self, _: &[Member<'_>], _: &mut ImportReport) -> Option<(&'static str, LogMessage)> {
+    fn system(&self, _: &[Member<'_>], _: &mut ImportReport) -> Option<SystemPrompt> {
         None
     }
 
@@ -117,11 +123,7 @@ pub(super) trait Api {
         error_of(response)
     }
 
-    fn response(
-        &self,
-        found: &[Member<'_>],
-        report: &mut ImportReport,
-    ) -> Option<(Vec<LogMessage>, LogCall)>;
+    fn response(&self, found: &[Member<'_>], report: &mut ImportReport) -> Option<ReadReply>;
 }
 
 /// The tool definitions of a request. A tool is called by the name of its function, or its own.

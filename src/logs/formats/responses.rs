@@ -17,7 +17,7 @@
 
 use super::answer::error_of;
 use super::prelude::*;
-use super::requests::{Api, body_of};
+use super::requests::{Api, ReadReply, SystemPrompt, body_of};
 use super::transcript::{WHOLE, contents, fate, named, typed};
 use crate::render::Provider;
 
@@ -75,11 +75,7 @@ impl Api for Responses {
         item(raw, &members(raw), Accepted::default(), report)
     }
 
-    fn system(
-        &self,
-        found: &[Member<'_>],
-        report: &mut ImportReport,
-    ) -> Option<(&'static str, LogMessage)> {
+    fn system(&self, found: &[Member<'_>], report: &mut ImportReport) -> Option<SystemPrompt> {
         let instructions = get_string(found, "instructions")?;
         report.message(Fate::Understood, "system");
         let message = plain("system", instructions, "instructions");
@@ -99,11 +95,7 @@ impl Api for Responses {
         error_of(response).or_else(|| failed.map(canonical))
     }
 
-    fn response(
-        &self,
-        found: &[Member<'_>],
-        report: &mut ImportReport,
-    ) -> Option<(Vec<LogMessage>, LogCall)> {
+    fn response(&self, found: &[Member<'_>], report: &mut ImportReport) -> Option<ReadReply> {
         let output = get(found, "output").filter(|raw| value_type(raw) == ValueType::Array)?;
         let reply = elements(output).into_iter();
         let reply = reply
