@@ -16,30 +16,20 @@
 use super::json::canonical;
 use super::log::{LogCall, LogField};
 use crate::json::{Member, get, members, string};
+use crate::support::macros::words;
 
 /// What is counted, in the providers' names.
-const INPUT: [&str; 6] = [
-    "prompt_tokens",
-    "input_tokens",
-    "input",
-    "inputTokens",
-    "promptTokenCount",
-    "prompt_token_count",
+const INPUT: [&str; 6] = words![
+    prompt_tokens input_tokens input inputTokens promptTokenCount prompt_token_count
 ];
 /// Of these, cached tokens are a part; the others may have them beside.
 const WITH_CACHE: [&str; 3] = ["prompt_tokens", "promptTokenCount", "prompt_token_count"];
 /// Read from the cache, and written to it.
-const READ: [&str; 4] = [
-    "cache_read_input_tokens",
-    "cacheRead",
-    "cacheReadInputTokens",
-    "input_tokens_cache_read",
+const READ: [&str; 4] = words![
+    cache_read_input_tokens cacheRead cacheReadInputTokens input_tokens_cache_read
 ];
-const WRITTEN: [&str; 4] = [
-    "cache_creation_input_tokens",
-    "cacheWrite",
-    "cacheWriteInputTokens",
-    "input_tokens_cache_write",
+const WRITTEN: [&str; 4] = words![
+    cache_creation_input_tokens cacheWrite cacheWriteInputTokens input_tokens_cache_write
 ];
 /// Those of inspect_ai have the form of each provider's own: without a total, they are in the input.
 const OF_INSPECT: [&str; 2] = [READ[3], WRITTEN[3]];
@@ -51,24 +41,13 @@ const CACHED: [&str; 3] = [
     "cachedContentTokenCount",
     "cached_content_token_count",
 ];
-const OUTPUT: [&str; 4] = [
-    "completion_tokens",
-    "output_tokens",
-    "output",
-    "outputTokens",
-];
+const OUTPUT: [&str; 4] = words![completion_tokens output_tokens output outputTokens];
 const REASONING: [&str; 3] = ["reasoning_output_tokens", "reasoning", "reasoning_tokens"];
 /// Gemini counts thoughts beside the reply.
 const REPLY: [&str; 2] = ["candidatesTokenCount", "candidates_token_count"];
 const THOUGHTS: [&str; 2] = ["thoughtsTokenCount", "thoughts_token_count"];
 
-const TOTAL: [&str; 5] = [
-    "total_tokens",
-    "total",
-    "totalTokens",
-    "totalTokenCount",
-    "total_token_count",
-];
+const TOTAL: [&str; 5] = words![total_tokens total totalTokens totalTokenCount total_token_count];
 
 /// A number of tokens: a whole number, also one spelled as a fraction (`20000.0`) or in a string.
 pub(super) fn count(raw: &str) -> Option<u64> {

@@ -17,6 +17,11 @@ macro_rules! setters {
     };
 }
 
+/// A list of names, as it is on the page of a format: without quotation marks and commas.
+macro_rules! words {
+    ($($name:ident)*) => { [$(stringify!($name)),*] };
+}
+
 /// Declares an enum whose variants have a name each, with `ALL`, `parse`, `Display`, and a function that returns the
 /// name, which stands after the colon.
 macro_rules! names {
@@ -57,4 +62,4 @@ macro_rules! names {
     };
 }
 
-pub(crate) use {names, setters};
+pub(crate) use {names, setters, words};

@@ -9,6 +9,7 @@ use crate::inspect::call::{is_zero, time_of};
 use crate::inspect::prefix::by_cycle;
 use crate::inspect::{Counts, PrefixStep, Region, StepEvent, Tokenizer, form_of};
 use crate::render::Provider;
+use crate::support::macros::words;
 use crate::tree::hash::hex;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -265,15 +266,7 @@ fn tag(value: &impl Serialize, name: &str) -> Option<String> {
 
 const OTHER: &str = "other";
 
-const ROLES: [&str; 7] = [
-    "system",
-    "developer",
-    "user",
-    "assistant",
-    "tool",
-    "function",
-    "model",
-];
+const ROLES: [&str; 7] = words![system developer user assistant tool function model];
 
 const KINDS: [&str; 11] = [
     "text", "call", "result", "image", "document", "thinking", "summary", "error", "tool", "audio",

@@ -55,18 +55,9 @@ fn is_message(found: &[Member<'_>]) -> bool {
 }
 
 /// What a part can be besides a text.
-const PARTS: [&str; 11] = [
-    "toolUse",
-    "toolResult",
-    "reasoningContent",
-    "image",
-    "document",
-    "video",
-    "audio",
-    "cachePoint",
-    "guardContent",
-    "citationsContent",
-    "searchResult",
+const PARTS: [&str; 11] = words![
+    toolUse toolResult reasoningContent image document video audio cachePoint guardContent citationsContent
+    searchResult
 ];
 
 /// Bedrock's messages.

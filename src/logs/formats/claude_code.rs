@@ -417,14 +417,7 @@ fn keep_unread(
 
 /// What an attachment says to the model, as JSON, and its other members.
 fn attached(found: &[Member<'_>], depth: usize) -> Option<(String, Option<String>)> {
-    let names = [
-        "prompt",
-        "content",
-        "snippet",
-        "addedLines",
-        "addedBlocks",
-        "file",
-    ];
+    let names = words![prompt content snippet addedLines addedBlocks file];
     names.into_iter().find_map(|name| {
         let raw = get(found, name)?;
         let others = object_without(found, &[name]);

@@ -4,13 +4,8 @@ use crate::json::{Member, ValueType, elements, get, members, string, value_type}
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{LogField, object_without};
 use crate::logs::report::ImportReport;
+use crate::support::macros::words;
 use crate::tree::timestamp::nanos_of_rfc3339;
-
-/// A list of names, as it is in the page of a format: without quotation marks and commas.
-macro_rules! words {
-    ($($name:ident)*) => { [$(stringify!($name)),*] };
-}
-pub(super) use words;
 
 pub(super) fn get_string<'a>(members: &[Member<'a>], name: &str) -> Option<&'a str> {
     get(members, name).filter(|value| value_type(value) == ValueType::String)
@@ -112,13 +107,6 @@ impl<'a> Others<'a> {
 
 /// The name a role is counted under; unknown ones share one, so that the report stays short.
 pub(super) fn role_name(role: &str) -> &'static str {
-    match role {
-        "system" => "system",
-        "developer" => "developer",
-        "user" => "user",
-        "assistant" => "assistant",
-        "tool" => "tool",
-        "function" => "function",
-        _ => "other role",
-    }
+    let mut known = words![system developer user assistant tool function].into_iter();
+    known.find(|known| *known == role).unwrap_or("other role")
 }

@@ -146,19 +146,9 @@ impl Api for Contents {
 }
 
 /// The members of a response and a candidate that are read.
-const READ: [&str; 12] = [
-    "candidates",
-    "usageMetadata",
-    "usage_metadata",
-    "modelVersion",
-    "model_version",
-    "responseId",
-    "response_id",
-    "createTime",
-    "content",
-    "finishReason",
-    "finish_reason",
-    "index",
+const READ: [&str; 12] = words![
+    candidates usageMetadata usage_metadata modelVersion model_version responseId response_id createTime
+    content finishReason finish_reason index
 ];
 
 /// The members that have the system prompt.

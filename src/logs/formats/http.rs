@@ -140,21 +140,9 @@ fn call_of(raw: &str, report: &mut ImportReport) -> Option<(Provider, String)> {
 }
 
 /// The members of an exchange, its request and its response that are read.
-const READ: [&str; 14] = [
-    "request",
-    "response",
-    "uri",
-    "url",
-    "method",
-    "body",
-    "parsed_body",
-    "postData",
-    "content",
-    "status",
-    "startedDateTime",
-    "time",
-    "bodySize",
-    "httpVersion",
+const READ: [&str; 14] = words![
+    request response uri url method body parsed_body postData content status startedDateTime time bodySize
+    httpVersion
 ];
 
 /// An address without user, query and fragment.
