@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::ffi::{self, ErrorCode};
@@ -28,6 +29,14 @@ use crate::store::layout::wide::Wide;
 use crate::support::cancel::{self, free, stopped};
 use crate::support::diag::Code;
 use crate::support::scratch::{PartialFile, private};
+
+/// What is spelled out in the path of a URI.
+const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// Statements that stay prepared; the store has fewer.
 const STATEMENTS: usize = 256;
@@ -180,15 +189,8 @@ impl Sqlite {
         if logged || !refused {
             return Err(self.error(&error));
         }
-        let mut uri = "file:".to_owned();
-        for byte in self.path.as_os_str().as_encoded_bytes() {
-            match byte {
-                b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(*byte)),
-                _ if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
-                _ => uri.push_str(&format!("%{byte:02X}")),
-            }
-        }
-        uri.push_str("?immutable=1");
+        let path = percent_encode(self.path.as_os_str().as_encoded_bytes(), IN_PATH);
+        let uri = format!("file:{path}?immutable=1");
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
