@@ -1,10 +1,12 @@
 //! `pactql bench`: how long selectors take, against each other and against an earlier measurement.
 
 use super::command::{Invocation, RunCommand};
+use super::each_session::open_words;
 use super::list::Sizes;
+use super::opened::Opened;
 use super::options::EditionArgs;
 use super::progress::Progress;
-use super::sessions::{Opened, open_again, open_words};
+use super::sessions::open_again;
 use super::{input, output};
 use crate::app::measure::allocations;
 use crate::app::measure::baseline::{Baseline, Sampled, Since};

@@ -87,7 +87,7 @@ impl RunCommand for DiffArgs {
             && is_snapshot(b)
             && !rest.iter().any(|word| is_file(word))
         {
-            words.splice(0..0, sessions::or_newest(&[], with.limits)?);
+            words.splice(0..0, super::read_sessions::or_newest(&[], with.limits)?);
         }
         match &words[..] {
             [session, a, b, rest @ ..] if rest.len() < 2 && is_snapshot(a) | is_snapshot(b) => {
@@ -139,7 +139,7 @@ impl DiffArgs {
         };
         let session = sessions::open(session, with.limits)?;
         let diff = engine.diff(&session, a, b, selector.map(String::as_str), &options)?;
-        sessions::note_reconstructed(Call::from_snapshot(&diff.newer.0).reconstructed);
+        super::read_sessions::note_reconstructed(Call::from_snapshot(&diff.newer.0).reconstructed);
         let selector = selector.map(String::as_str);
         if let Some(nothing) = EmptyAnswer::of_diff(&engine, &session, selector, &diff) {
             let (why, warnings) = (nothing.reasons(), nothing.warnings());
@@ -172,7 +172,7 @@ impl DiffArgs {
     /// Runs, each compared with the first.
     fn runs(&self, words: &[String], with: &Invocation) -> Result<Exit> {
         self.without_moves()?;
-        let mut opened = sessions::open_words(words, with)?.into_iter();
+        let mut opened = super::each_session::open_words(words, with)?.into_iter();
         let (Some(first), true) = (opened.next(), opened.len() > 0) else {
             return Err(Failure::usage(TWO).with_help(of_two(&words[0])));
         };
@@ -574,7 +574,7 @@ impl RunCommand for BlameArgs {
             let ids = format!("pactql select {} \"@* *\" --format ids", quoted(id));
             return Err(Failure::usage("`blame` needs the id of a node").with_help(ids));
         }
-        let name = sessions::one_or_newest(self.session.as_ref(), with.limits)?;
+        let name = super::read_sessions::one_or_newest(self.session.as_ref(), with.limits)?;
         let session = sessions::open(&name, with.limits)?;
         session.moment().fetch_all()?;
         let of = |id: &str| blame(&session.moment(), id);

@@ -2,7 +2,8 @@
 
 use super::command::{Invocation, RunCommand, print};
 use super::options::{FormArgs, rows};
-use super::sessions::{self, open_store};
+use super::read_sessions::open_store;
+use super::sessions;
 use super::words::quoted;
 use super::write::{
     HowArgs, NodeArgs, WriteArgs, Writing, check_plain_file, check_target, fields, new_name,

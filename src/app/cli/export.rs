@@ -4,7 +4,9 @@
 use super::command::{Invocation, RunCommand, print, say};
 use super::input;
 use super::options::FormArgs;
-use super::sessions::{self, SnapshotArgs, note_reconstructed, open_store};
+use super::read_sessions::{note_reconstructed, open_store};
+use super::sessions;
+use super::sessions::SnapshotArgs;
 use super::words::quoted;
 use crate::app::present::stores::{Access, StoreAddress, sessions_of};
 use crate::app::present::{Exit, Failure, Result, counted, printable};

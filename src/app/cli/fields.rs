@@ -1,8 +1,10 @@
 //! `fields`, and the completion of command lines in a shell, which proposes the words of the session that is named.
 
 use super::command::{Invocation, RunCommand, stream};
+use super::each_session::SessionsToOpen;
+use super::opened::Opened;
 use super::options::rows;
-use super::sessions::{EVERY_LOG, Opened, SessionsArgs, SessionsToOpen};
+use super::session_args::{EVERY_LOG, SessionsArgs};
 use super::words::{exists, reads_as_selector};
 use crate::app::present::folders::LogSource;
 use crate::app::present::known::sessions_of;

@@ -9,7 +9,7 @@ use super::import_read::{
 };
 use super::input;
 use super::progress::Progress;
-use super::sessions::open_store;
+use super::read_sessions::open_store;
 use super::store::{import_copy, is_copy};
 use super::words::quoted;
 use super::write::new_name;

@@ -7,10 +7,11 @@
 //! a log gets none: a hash of it as it was would help to guess what was taken out.
 
 use super::command::say;
+use super::each_session::runs;
 use super::input;
 use super::options::named;
 use super::progress::Progress;
-use super::sessions::{open_store, runs};
+use super::read_sessions::open_store;
 use super::words::quoted;
 use crate::app::present::folders::{LogSource, files_to_import};
 use crate::app::present::followed::{FollowedLogs, begins_as_session};

@@ -1,10 +1,13 @@
 //! `pactql sessions`: which sessions there are, and with `-v` what each contains.
 
 use super::command::{Invocation, RunCommand, print, say};
+use super::opened::Opened;
 use super::options::rows;
 use super::output::{clean, counted, snapshot_label};
+use super::read_sessions::open_store;
 use super::reports::Printed;
-use super::sessions::{Opened, SessionsArgs, ending_of_session, ending_text, open_store};
+use super::session_args::SessionsArgs;
+use super::sessions::{ending_of_session, ending_text};
 use super::words::{self, quoted};
 use crate::app::present::folders::{LogSource, newest_logs};
 use crate::app::present::known::{KnownLogs, KnownSession};

@@ -5,11 +5,10 @@
 
 use super::command::{Invocation, RunCommand, print, say};
 use super::input;
+use super::opened::{EmptyAnswers, MOST_ASKED, Opened, WithoutSnapshot, first_stored, stored_name};
 use super::options::{FormArgs, PrintAs, TokenizerArgs, named, rows};
-use super::sessions::{
-    EVERY_LOG, EmptyAnswers, InspectedArgs, MOST_ASKED, Opened, PriceArgs, SessionsArgs, TimeArgs,
-    WithoutSnapshot, first_stored, note_reconstructed, open_store, or_newest, stored_name,
-};
+use super::read_sessions::{note_reconstructed, open_store, or_newest};
+use super::session_args::{EVERY_LOG, InspectedArgs, PriceArgs, SessionsArgs, TimeArgs};
 use super::words::retyped;
 use super::words::{exists, is_file, split_operands};
 use crate::app::present::sessions::time;
@@ -272,7 +271,7 @@ fn follow_steps(words: &[String], options: &ReportOptions, with: &Invocation) ->
     let engine = Engine::new();
     let mut all: HashMap<String, PrintedSteps> = HashMap::new();
     let mut named = String::new();
-    super::sessions::follow(words, with, &mut |opened| {
+    super::follow_sessions::follow(words, with, &mut |opened| {
         let report: StepReport = match opened.report(&engine, options) {
             Ok(report) => report,
             // Nothing is committed yet.

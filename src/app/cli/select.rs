@@ -2,8 +2,8 @@
 
 use super::answers::{AnswerLabels, FitArgs, How, append};
 use super::command::{Invocation, RunCommand, print, say, stdout};
+use super::opened::{MOST_ASKED, Opened, WithoutSnapshot};
 use super::options::{EditionArgs, PrintAs, RangeArgs, error_colors};
-use super::sessions::{MOST_ASKED, Opened, WithoutSnapshot};
 use super::words::split_operands;
 use super::{input, output, sessions};
 use crate::app::present::answer::{FittedAnswer, Unfitting, note_empty};
@@ -155,7 +155,7 @@ impl SelectArgs {
             return Err(Failure::value("`--via sql` has ids, and no contents")
                 .with_help("--format json or ids"));
         }
-        let store = sessions::open_store(address.store, Access::Read)?;
+        let store = super::read_sessions::open_store(address.store, Access::Read)?;
         let prepared = how.engine.prepare(selector)?;
         how.with.warn(prepared.warnings(), selector);
         let asked = if address.is_several() {
@@ -211,7 +211,7 @@ impl SelectArgs {
         for each in &prepared {
             each.ready()?;
         }
-        let names = &sessions::or_newest(names, how.with.limits)?;
+        let names = &super::read_sessions::or_newest(names, how.with.limits)?;
         // All sessions but those of whole stores are open before one is queried.
         let mut several = names.len() > 1;
         let mut sources = Vec::new();
@@ -219,7 +219,7 @@ impl SelectArgs {
             let store = run.first().and_then(|name| whole(name));
             let opened = match store {
                 Some(_) => Vec::new(),
-                None => sessions::open_words(run, &how.with)?,
+                None => super::each_session::open_words(run, &how.with)?,
             };
             several |= store.is_some() || opened.iter().any(|one| one.several);
             sources.push((store, opened));
@@ -279,8 +279,8 @@ impl SelectArgs {
             }
         }
         let mut shown: HashMap<String, FollowedAnswers> = HashMap::new();
-        let names = sessions::or_newest(names, how.with.limits)?;
-        sessions::follow(&names, &how.with, &mut |opened| {
+        let names = super::read_sessions::or_newest(names, how.with.limits)?;
+        super::follow_sessions::follow(&names, &how.with, &mut |opened| {
             let answers = match shown.entry(opened.name.clone()) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => new.insert(FollowedAnswers::new(&prepared)?),
@@ -294,7 +294,7 @@ impl SelectArgs {
             let message = "--file takes one session and no other selector";
             return Err(Failure::usage(message).with_help("pactql select SESSION --file FILE"));
         }
-        let name = &sessions::one_or_newest(self.inputs.first(), how.with.limits)?;
+        let name = &super::read_sessions::one_or_newest(self.inputs.first(), how.with.limits)?;
         if name == input::STDIN && file == input::STDIN {
             return Err(Failure::usage("standard input can be read once only")
                 .with_help("give the session or the selectors as a file"));
@@ -449,7 +449,7 @@ impl Answers<'_> {
 
     /// Runs the selectors on the sessions of a store, and prints while others are queried.
     fn add_store(&mut self, address: StoreAddress<'_>, prepared: &[Prepared]) -> Result<()> {
-        let store = sessions::open_store(address.store, Access::Read)?;
+        let store = super::read_sessions::open_store(address.store, Access::Read)?;
         let glob = address.glob();
         let mut streams = Vec::new();
         for each in prepared {
@@ -676,7 +676,7 @@ impl Answers<'_> {
 
     fn finish(self) -> Result<Exit> {
         if self.found == 0 {
-            let unknown = sessions::unknown_in_all(self.nothing.iter(), self.sessions);
+            let unknown = super::opened::unknown_in_all(self.nothing.iter(), self.sessions);
             match &unknown[..] {
                 [] => say(self.empty.as_deref().unwrap_or_default()),
                 why => say(&note_empty(why, &[], None, self.how.with.is_json())),

@@ -68,7 +68,7 @@ impl RunCommand for ExplainArgs {
         let (mut counts, mut route) = (Vec::new(), None);
         if let Some(address) = store {
             let prepared = engine.prepare(selector)?;
-            let store = sessions::open_store(address.store, Access::Read)?;
+            let store = super::read_sessions::open_store(address.store, Access::Read)?;
             let asked = store.select_prepared(&prepared).sessions(address.glob());
             let mut answers = asked.answers()?;
             let all = answers.sessions()?;

@@ -3,7 +3,7 @@
 use super::command::{Invocation, RunCommand, print, say};
 use super::options::TokenizerArgs;
 use super::output::{clean, printable};
-use super::sessions::PriceArgs;
+use super::session_args::PriceArgs;
 use super::{input, sessions};
 use crate::app::present::folders::LogSource;
 use crate::app::present::stores::StoreAddress;

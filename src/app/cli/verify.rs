@@ -2,7 +2,8 @@
 
 use super::command::{Invocation, RunCommand};
 use super::output::{counted, printable, snapshot_label};
-use super::sessions::{self, ending_of_session, ending_text, open_store};
+use super::read_sessions::open_store;
+use super::sessions::{self, ending_of_session, ending_text};
 use super::words::quoted;
 use crate::app::present::stores::{Access, StoreAddress, Which};
 use crate::app::present::{Exit, Failure, Result};
