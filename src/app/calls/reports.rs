@@ -217,11 +217,10 @@ fn cut(text: &mut String, limit: usize) {
 /// How many bytes of a text are shown, unless the client says otherwise.
 const SHOWN: usize = 2000;
 
-/// The report that a call asks for, as `print` writes it; `default` is its part without `at` and `over`.
+/// The report that a call asks for, as `print` writes it; the part of `options` is that without `at` and `over`.
 fn report<R: Report>(
     source: &impl SessionSource,
     arguments: &Arguments,
-    default: Part,
     options: ReportOptions,
     print: impl FnOnce(R) -> Result<String>,
 ) -> Result<CallAnswer> {
@@ -233,7 +232,7 @@ fn report<R: Report>(
     let time = arguments.text("at").or_else(|| arguments.text("over"));
     // Another word is refused with a place in it.
     let time = time.map(|time| sessions::time(time).unwrap_or_else(|| time.to_owned()));
-    let part = time.map_or(default, |time| Part::default().at(time));
+    let part = time.map_or(options.part.clone(), |time| Part::default().at(time));
     let part = match arguments.text("where") {
         Some(selector) => part.only(selector),
         None => part,
@@ -271,20 +270,14 @@ fn tokenizer(arguments: &Arguments) -> Result<Option<Tokenizer>> {
 pub(crate) fn shown(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let options = ReportOptions::default().before_reply(arguments.flag("before_reply"));
     let limit = arguments.size("max_bytes").unwrap_or(SHOWN);
-    report(
-        source,
-        arguments,
-        Part::default(),
-        options,
-        |mut found: ShowReport| {
-            let snapshots = found.snapshots.iter_mut();
-            for block in snapshots.flat_map(|shown| &mut shown.blocks) {
-                cut(&mut block.text, limit);
-            }
-            let lines = found.snapshots.iter().map(answer::json);
-            Ok(lines.collect::<Result<Vec<String>>>()?.join("\n"))
-        },
-    )
+    report(source, arguments, options, |mut found: ShowReport| {
+        let snapshots = found.snapshots.iter_mut();
+        for block in snapshots.flat_map(|shown| &mut shown.blocks) {
+            cut(&mut block.text, limit);
+        }
+        let lines = found.snapshots.iter().map(answer::json);
+        Ok(lines.collect::<Result<Vec<String>>>()?.join("\n"))
+    })
 }
 
 /// `pact_steps`: one object for each cycle.
@@ -292,7 +285,6 @@ pub(crate) fn stepped(source: &impl SessionSource, arguments: &Arguments) -> Res
     report(
         source,
         arguments,
-        Part::default(),
         ReportOptions::default(),
         json::<StepReport>,
     )
@@ -303,13 +295,7 @@ pub(crate) fn counted(source: &impl SessionSource, arguments: &Arguments) -> Res
     let by = arguments.text("by").unwrap_or("region");
     let by = By::parse(by).ok_or_else(|| Failure::value(format!("there is no group `{by}`")))?;
     let options = ReportOptions::default().by(by);
-    report(
-        source,
-        arguments,
-        Part::default(),
-        options,
-        json::<TokenReport>,
-    )
+    report(source, arguments, options, json::<TokenReport>)
 }
 
 /// `pact_prefix`: what a prompt cache can reuse, with the requests that break it or of which the provider read less than it could
@@ -319,7 +305,6 @@ pub(crate) fn prefixed(source: &impl SessionSource, arguments: &Arguments) -> Re
     report(
         source,
         arguments,
-        Part::default(),
         ReportOptions::default(),
         |mut found: PrefixReport| {
             let is_shown = |step: &PrefixStep| step.difference.is_some() || step.missed.is_some();
@@ -335,8 +320,8 @@ pub(crate) fn searched(source: &impl SessionSource, arguments: &Arguments) -> Re
     let pattern = arguments.needed("pattern");
     let search = Search::new(pattern, arguments.flag("ignore_case"))?;
     let search = search.context(arguments.size("context_lines").unwrap_or(0));
-    let options = ReportOptions::default().search(search);
-    report(source, arguments, Part::all(), options, json::<GrepReport>)
+    let options = ReportOptions::new(Part::all()).search(search);
+    report(source, arguments, options, json::<GrepReport>)
 }
 
 /// The request of a snapshot as it was sent, as `pactql render --request` prints it.

@@ -13,6 +13,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use std::collections::BTreeMap;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,7 +89,7 @@ pub(crate) fn serve(
 }
 
 /// A port with as long a queue as there may be connections: past its end, a client waits a second before it tries again.
-fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
@@ -257,8 +258,8 @@ impl TimedStream {
     fn timed<T>(
         &mut self,
         context: &mut Context<'_>,
-        polled: Poll<std::io::Result<T>>,
-    ) -> Poll<std::io::Result<T>> {
+        polled: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             self.late = None;
             return polled;
@@ -267,7 +268,7 @@ impl TimedStream {
             .late
             .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + WRITE_TIME)));
         match late.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(std::io::ErrorKind::TimedOut.into())),
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -278,7 +279,7 @@ impl AsyncRead for TimedStream {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, into)
     }
 }
@@ -288,23 +289,17 @@ impl AsyncWrite for TimedStream {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
+    ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.timed(context, polled)
     }
 
-    fn poll_flush(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<std::io::Result<()>> {
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_flush(context);
         self.timed(context, polled)
     }
 
-    fn poll_shutdown(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<std::io::Result<()>> {
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_shutdown(context);
         self.timed(context, polled)
     }
