@@ -76,6 +76,13 @@
 //! `docs/architecture.md` describes each module, `docs/language.md` the selectors. JSON values in
 //! the interface are those of `serde_json`, which is part of it.
 
+// The library alone leaves unused what the command line and the servers use. A build with all features finds what nothing
+// uses.
+#![cfg_attr(
+    not(all(feature = "cli", feature = "mcp", feature = "view")),
+    allow(dead_code, unused_imports)
+)]
+
 mod advice;
 mod app;
 pub mod budget;

@@ -11,7 +11,7 @@
 //!
 //! Nothing may import it.
 
-#[cfg(any(feature = "mcp", feature = "view"))]
+#[cfg(feature = "cli")]
 mod calls;
 #[cfg(feature = "cli")]
 pub mod cli;

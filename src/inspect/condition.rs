@@ -185,7 +185,6 @@ fn words() -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether a text begins as a condition.
-#[cfg(feature = "cli")]
 pub(crate) fn is_condition(text: &str) -> bool {
     let (first, rest) = text.split_once(' ').unwrap_or_default();
     !rest.is_empty() && words().any(|known| known == first)
@@ -308,7 +307,6 @@ impl Condition {
         Ok(conditions)
     }
 
-    #[cfg(feature = "cli")]
     fn selectors(&self) -> [Option<&PlacedSelector>; 2] {
         match self {
             Self::None(only) | Self::Some(only) | Self::Count(only, _) => [Some(only), None],
@@ -319,7 +317,6 @@ impl Condition {
 }
 
 /// An error of a condition's selector with its places in the text of the file.
-#[cfg(feature = "cli")]
 pub(crate) fn in_conditions(text: &str, conditions: &[(usize, Condition)], error: Error) -> Error {
     let mut selectors = conditions
         .iter()

@@ -151,7 +151,6 @@ impl Counts {
     }
 
     /// The same, of a block without a version. To estimate a text again takes less than to find it.
-    #[cfg(feature = "cli")]
     pub(super) fn apart<'a>(&mut self, block: impl BlockFields<'a>, system: bool) -> Totals {
         let tokenizer = self.tokenizer;
         sizes(&SentTexts::new(block, system), |text| {

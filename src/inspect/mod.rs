@@ -47,11 +47,9 @@ mod without;
 pub use crate::support::table::Paint;
 pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, across, parameters};
 pub use assert::{AssertReport, Checked, Failed};
-#[cfg(feature = "cli")]
 pub(crate) use call::time_of;
 pub use call::{Call, EarlierCall, came_in_as, provider_of};
 pub use condition::{Comparison, Condition, Measure, PlacedSelector, Sign};
-#[cfg(feature = "cli")]
 pub(crate) use condition::{in_conditions, is_condition};
 pub use fields::{Field, FieldValue, Fields, FieldsReport};
 pub use grep::{FoundBlock, GrepReport};

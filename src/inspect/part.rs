@@ -3,7 +3,6 @@
 #[cfg(feature = "cli")]
 use crate::engine::EmptyAnswer;
 use crate::engine::Engine;
-#[cfg(feature = "cli")]
 use crate::history::Session;
 use crate::history::{At, History};
 use crate::index::{NodeRef, Snapshot, UnitKind};
@@ -91,7 +90,6 @@ impl Part {
     }
 
     /// The nodes of all committed snapshots that the selector matches, whatever their class.
-    #[cfg(feature = "cli")]
     pub(crate) fn logged(self) -> Self {
         Self {
             is_committed: true,
@@ -101,7 +99,6 @@ impl Part {
     }
 
     /// The time, if it is not of several snapshots by its form.
-    #[cfg(feature = "cli")]
     pub(super) fn one_time(&self) -> Option<&str> {
         (!self.all && !self.is_range && !self.is_committed).then(|| self.time())
     }
@@ -285,7 +282,6 @@ impl Region {
     }
 
     /// The region of the units of a rank in a store; `None` of those that are not sent.
-    #[cfg(feature = "cli")]
     pub(super) fn of_rank(rank: i64) -> Option<Self> {
         match rank {
             0 => Some(Self::Sys),

@@ -1,7 +1,6 @@
 //! From the bytes of a log to sessions.
 
 use super::formats::{Format, InMemory, LogRecord, look, reader};
-#[cfg(feature = "cli")]
 use super::input::LogError;
 #[cfg(any(feature = "store", feature = "eval"))]
 use super::input::ReadPart;
@@ -19,7 +18,6 @@ use crate::json::{Redacted, redact_log};
 use crate::support::cancel::{ensure, here};
 use crate::tree::fault::InputError;
 use rayon::prelude::*;
-#[cfg(feature = "cli")]
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,14 +62,12 @@ impl ImportedSession {
     }
 
     /// The session of a log that is followed.
-    #[cfg(feature = "cli")]
     #[doc(hidden)]
     pub fn made(&self) -> Option<&Arc<Session>> {
         self.recording.made.as_ref()
     }
 
     /// As [`ImportedSession::session`], or the session that is made already, of a log that is followed.
-    #[cfg(feature = "cli")]
     pub(crate) fn shared(&self) -> Result<Arc<Session>, InputError> {
         match self.made() {
             Some(made) => Ok(Arc::clone(made)),

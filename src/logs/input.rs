@@ -266,7 +266,6 @@ pub(super) fn unknown(records: &[LogRecord<'_>]) -> InputError {
 const DEPTH: usize = 4;
 
 /// The first pointer to message lists that are elsewhere than usual, such as `/*/traj`.
-#[cfg(feature = "cli")]
 pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
     let text = text(bytes).ok()?;
     let checked = check(
@@ -282,7 +281,6 @@ pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
 }
 
 /// Whether an input has records of a log, also of a kind that is not read.
-#[cfg(feature = "cli")]
 pub(crate) fn is_known_log(bytes: &[u8]) -> bool {
     let options = ImportOptions {
         lenient: true,

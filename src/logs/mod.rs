@@ -71,7 +71,6 @@ pub use crate::json::{BadPattern, Redaction};
 pub use again::{Lost, lost_in_export};
 #[cfg(feature = "store")]
 pub(crate) use builder::Numbers;
-#[cfg(feature = "cli")]
 pub(crate) use builder::title_from_text;
 pub use delta::write_session;
 pub use export::write_document;
@@ -87,13 +86,11 @@ pub use import::claims;
 pub(crate) use import::import_opencode;
 pub use import::{Imported, ImportedSession, import};
 pub use input::{ImportOptions, LogError, MessageLocation};
-#[cfg(feature = "cli")]
 pub(crate) use input::{is_known_log, where_messages};
 #[cfg(feature = "store")]
 pub(crate) use live::{LiveCall, Print, prints_after};
 #[cfg(feature = "cli")]
 pub(crate) use mark::{LogBytes, LogMark};
-#[cfg(feature = "cli")]
 pub(crate) use names::{KnownNames, names, unique};
 pub use names::{session_names, stem};
 #[cfg(feature = "cli")]
@@ -102,8 +99,7 @@ pub use places::{AgentLogs, agent_logs};
 pub use pointer::Pointer;
 pub use recording::Recording;
 pub use report::{Fate, ImportReport};
-#[cfg(feature = "cli")]
+#[cfg(feature = "store")]
 pub(crate) use sqlite::log_of;
 pub use stream::import_file;
-#[cfg(feature = "cli")]
 pub(crate) use stream::is_lines_of_a_log;

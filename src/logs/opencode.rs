@@ -2,11 +2,9 @@
 //! database with a row for each. Both are read as documents in the form of its exports, one a session, with the ids of
 //! the sessions above it as `path`. Nothing is written. This file must not know what is in a message.
 
-#[cfg(feature = "cli")]
 use super::input::LogError;
 use super::input::ReadPart;
 use super::json::{braced, list, push_member, quoted, value};
-#[cfg(feature = "cli")]
 use super::sqlite;
 use super::surrogates::mend_surrogates;
 use crate::json::{get, members, string};
@@ -16,7 +14,6 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use std::borrow::Cow;
 use std::collections::HashMap;
-#[cfg(feature = "cli")]
 use std::{
     fs::{self, File},
     io::{self, Read as _},
@@ -195,20 +192,17 @@ fn paths(sessions: &[Kept]) -> Vec<String> {
 }
 
 /// Whether a path is a folder or a database of opencode.
-#[cfg(feature = "cli")]
 pub(crate) fn is_opencode(path: &Path) -> bool {
     is_storage(path) || open(path).is_ok_and(|database| database.is_some())
 }
 
 /// Whether a folder is one in which opencode keeps a file for each session, message and part.
-#[cfg(feature = "cli")]
 pub(crate) fn is_storage(folder: &Path) -> bool {
     let parts = ["session", "message"];
     parts.iter().all(|name| folder.join(name).is_dir())
 }
 
 /// A database of opencode; `None` if the file is something else.
-#[cfg(feature = "cli")]
 pub(super) fn open(path: &Path) -> io::Result<Option<Connection>> {
     let mut head = [0; 72];
     if !path.is_file()
@@ -223,7 +217,6 @@ pub(super) fn open(path: &Path) -> io::Result<Option<Connection>> {
 }
 
 /// Reads a document for each session of a folder.
-#[cfg(feature = "cli")]
 pub(super) fn each_file(folder: &Path, read: &mut ReadPart<'_>) -> Result<(), LogError> {
     let mut found = Vec::new();
     for project in entries(&folder.join("session"))? {
@@ -269,7 +262,6 @@ pub(super) fn each_file(folder: &Path, read: &mut ReadPart<'_>) -> Result<(), Lo
 }
 
 /// The object in a file; `None` also if the file went in the meantime.
-#[cfg(feature = "cli")]
 fn file_of(file: &Path, path: &str, read: &mut ReadPart<'_>) -> Result<Option<String>, LogError> {
     match fs::read(file) {
         Ok(raw) => Ok(document_of(
@@ -285,7 +277,6 @@ fn file_of(file: &Path, path: &str, read: &mut ReadPart<'_>) -> Result<Option<St
 
 /// The files of JSON and the folders in a folder, in the order of their names, which is that of their ids; none if
 /// there is no such folder.
-#[cfg(feature = "cli")]
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let found = match fs::read_dir(folder) {
         Err(error)
@@ -305,7 +296,6 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-#[cfg(feature = "cli")]
 fn id_of(file: &Path) -> String {
     file.file_stem()
         .unwrap_or_default()

@@ -100,7 +100,6 @@ impl Output {
     }
 
     /// The sessions so far, to be ended while this output goes on: what was committed in them stays.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
     pub(super) fn copy(&mut self) -> Self {
         for session in &mut self.sessions {
             if let OutputSession::Open(builder) = session {

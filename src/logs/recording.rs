@@ -9,7 +9,6 @@ use super::change::{LogChange, document};
 use super::delta::write_next;
 use super::export::write_document;
 use super::spool::{Spool, Spooled};
-#[cfg(feature = "cli")]
 use crate::history::Session;
 use crate::index::{Snapshot, SnapshotBuilder};
 use crate::support::cancel::check;
@@ -28,13 +27,11 @@ pub struct Recording {
     /// How many of the snapshots stay when the log grows.
     settled: usize,
     /// The session of it, if that is made.
-    #[cfg(feature = "cli")]
     pub(super) made: Option<Arc<Session>>,
 }
 
 /// The changes of a recording, packed.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(feature = "cli"), expect(dead_code))]
 pub(super) struct PackedChanges<'a> {
     pub(super) snapshots: &'a [Arc<str>],
     /// How many of the snapshots stay when the log grows.
@@ -135,7 +132,6 @@ impl Recording {
     }
 
     /// Its changes; `None` unless all are in memory.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
     pub(super) fn in_memory(&self) -> Option<PackedChanges<'_>> {
         let RecordedChanges::InMemory(changes) = &self.snapshots else {
             return None;

@@ -4,7 +4,6 @@
 //! counted by its kind as understood, kept verbatim or skipped.
 
 use crate::json::{Redacted, shorten};
-#[cfg(feature = "cli")]
 use crate::support::text::counted;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -139,7 +138,6 @@ impl ImportReport {
     }
 
     /// The lines that could not be read: `3 malformed lines and the last line, which is not whole`. `None` if there are none.
-    #[cfg(feature = "cli")]
     pub(crate) fn unreadable(&self) -> Option<String> {
         let skipped = self.counts.get(&Counted::Lines(Fate::Skipped))?;
         let malformed = skipped.get(MALFORMED);
@@ -267,7 +265,6 @@ impl ImportReport {
     }
 
     /// Reads what [`Self::to_json`] wrote. Of the skipped records it is not known which are of no known kind.
-    #[cfg(feature = "cli")]
     pub(crate) fn from_json(json: &Value) -> Option<Self> {
         let notes = json["notes"].as_array()?.iter();
         let mut report = Self {

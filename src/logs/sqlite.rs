@@ -1,12 +1,12 @@
 //! SQLite files of other programs, opened to be read and never changed. This file must not know what is in them.
 
-#[cfg(all(feature = "store", feature = "cli"))]
+#[cfg(feature = "store")]
 use percent_encoding::{AsciiSet, percent_encode};
-#[cfg(all(feature = "store", feature = "cli"))]
+#[cfg(feature = "store")]
 use rusqlite::OpenFlags;
 #[cfg(feature = "store")]
 use rusqlite::{Connection, MAIN_DB, Result};
-#[cfg(all(feature = "store", feature = "cli"))]
+#[cfg(feature = "store")]
 use std::path::Path;
 
 pub(super) fn is_database(bytes: &[u8]) -> bool {
@@ -15,7 +15,6 @@ pub(super) fn is_database(bytes: &[u8]) -> bool {
 
 /// Whether the first bytes of a database say which program's it is (`pragma application_id`), as those of a store do. Those of
 /// agents do not, so it is not opened to find out whether it is one.
-#[cfg(feature = "cli")]
 pub(super) fn names_program(bytes: &[u8]) -> bool {
     bytes.get(68..72).is_some_and(|id| id != [0; 4])
 }
@@ -34,7 +33,7 @@ pub(super) fn of_bytes(bytes: &[u8]) -> Result<Connection> {
 }
 
 /// The database of a file with its write-ahead log, as it is now. Without a log no file is made beside it.
-#[cfg(all(feature = "store", feature = "cli"))]
+#[cfg(feature = "store")]
 pub(super) fn of_file(path: &Path) -> Result<Connection> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let has_log = log_of(path).metadata().is_ok_and(|log| log.len() > 0);
@@ -56,7 +55,7 @@ pub(super) fn of_file(path: &Path) -> Result<Connection> {
 }
 
 /// Where the write-ahead log of a file is.
-#[cfg(all(feature = "store", feature = "cli"))]
+#[cfg(feature = "store")]
 pub(crate) fn log_of(path: &Path) -> std::path::PathBuf {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");

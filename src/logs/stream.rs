@@ -76,7 +76,6 @@ pub fn import_file(
 }
 
 /// Whether [`import_file`] reads a file, judged by its first lines.
-#[cfg(feature = "cli")]
 pub(crate) fn is_lines_of_a_log(log: &File, options: &ImportOptions) -> io::Result<bool> {
     let format = LogFile::new(log, options)?.format()?;
     Ok(format.is_some())
@@ -364,19 +363,16 @@ impl LogFile {
     }
 
     /// How many records there are so far.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
     pub(super) fn records(&self) -> usize {
         self.places.borrow().len()
     }
 
     /// Forgets the records behind the first `count`: their line was not whole.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
     pub(super) fn forget(&self, count: usize) {
         self.places.borrow_mut().truncate(count);
     }
 
     /// The bytes before a place, at most `most` of them.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
     pub(super) fn before(&self, at: u64, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let start = at.saturating_sub(most);
@@ -390,7 +386,6 @@ impl LogFile {
     }
 
     /// The bytes and the lines that were read so far, each as often as it was.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
     pub(super) fn work(&self) -> (u64, u64) {
         self.work.get()
     }

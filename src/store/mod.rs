@@ -40,7 +40,6 @@ use std::sync::Arc;
 
 pub use ask::StoreSelection;
 pub use ask::answers::{StoreAnswers, StoreCounts, StoreIds, StoreReason, StoreRoute};
-#[cfg(feature = "cli")]
 pub(crate) use ask::blocks::StoreBlock;
 pub use ask::question::{SessionAnswer, SessionIds};
 pub use ask::rows::SqlRow;
@@ -48,19 +47,15 @@ pub use build::Durability;
 pub(crate) use build::{Store, StoreBuilder};
 #[cfg(feature = "parquet")]
 pub use copy::{ParquetExport, ParquetExported, ParquetImported};
-#[cfg(feature = "mcp")]
 pub(crate) use database::sqlite::{FileId, id_of};
-#[cfg(feature = "cli")]
 pub(crate) use manage::ListedInfo;
 pub use manage::{Damage, Pruned, Retention, Salvaged, SessionInfo};
-#[cfg(feature = "view")]
 pub(crate) use read::catalog::Glob;
 pub(crate) use read::catalog::SessionEntry;
 pub(crate) use read::words::Word;
 pub use texts::TextIndex;
 pub use views::parquet_views;
 pub use write::import::ImportStopped;
-#[cfg(feature = "cli")]
 pub(crate) use write::import::NewSession;
 pub(crate) use write::ledger::Ledger;
 pub use write::log::LogImport;
@@ -73,10 +68,8 @@ use crate::store::read::catalog;
 use crate::store::read::open;
 use crate::store::write::keeper::{StoreKeeper, commit_all};
 use crate::store::write::records;
-#[cfg(feature = "cli")]
 use crate::support::cancel;
 use crate::support::diag::Error;
-#[cfg(feature = "cli")]
 use rayon::prelude::*;
 
 impl Store {
@@ -108,13 +101,11 @@ impl Store {
     }
 
     /// Changes how many bytes of indexes of sessions may stay in memory.
-    #[cfg(feature = "view")]
     pub(crate) fn set_memory(&self, memory: usize) {
         lock(&self.open).set_memory(memory);
     }
 
     /// The bytes that stay in memory now.
-    #[cfg(feature = "view")]
     pub(crate) fn memory_used(&self) -> usize {
         lock(&self.open).bytes()
     }
@@ -137,7 +128,6 @@ impl Store {
 
     /// Opens sessions and calls `read` with each, some at once, as many as memory allows, in parallel. `visit` gets what it
     /// returns, in the order of the names, until it fails.
-    #[cfg(feature = "cli")]
     pub(crate) fn each<T: Send, E: From<Error>>(
         &self,
         names: &[String],
@@ -166,7 +156,6 @@ impl Store {
     }
 
     /// A number that changes with every commit to the store.
-    #[cfg(feature = "cli")]
     pub(crate) fn version(&self) -> Result<i64, Error> {
         Ok(self.core.home.version()?)
     }

@@ -126,7 +126,6 @@ pub(crate) fn private_directory(path: &Path, above: bool) -> io::Result<()> {
 }
 
 /// Removes all that is being written, and keeps other threads from starting again: the program ends now.
-#[cfg(feature = "cli")]
 pub(crate) fn end() {
     let open = open();
     open.iter().for_each(|path| remove(path));

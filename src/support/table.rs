@@ -1,11 +1,9 @@
 //! Tables of text for a terminal, with colours and with a bar at the end of each line.
 
 use super::macros::names;
-#[cfg(feature = "cli")]
 use super::text::printable;
 use super::text::{cut, width_of};
 use std::cmp::Reverse;
-#[cfg(feature = "cli")]
 use {serde::Serialize, serde_json::Value};
 
 /// How text is printed: with the escape sequences of a terminal for colours, or as it is, which is the default.
@@ -62,13 +60,11 @@ impl Paint {
     }
 
     /// No line of a table is wider, as far as its numbers allow that.
-    #[cfg(feature = "cli")]
     pub(crate) fn columns(mut self, columns: Option<usize>) -> Self {
         self.columns = columns;
         self
     }
 
-    #[cfg(feature = "cli")]
     pub(crate) fn order(mut self, order: RowOrder) -> Self {
         self.order = order;
         self
@@ -135,7 +131,6 @@ impl TextTable {
 
     /// A table of what serializes to JSON objects. Each column has a title and, after a `=`, the member that it shows if
     /// that has another name.
-    #[cfg(feature = "cli")]
     pub(crate) fn of(rows: impl IntoIterator<Item = impl Serialize>, columns: &str) -> Self {
         let columns = columns.split(' ');
         let columns = columns.map(|column| column.split_once('=').unwrap_or((column, column)));
@@ -165,7 +160,6 @@ impl TextTable {
     }
 
     /// These columns have numbers.
-    #[cfg(feature = "cli")]
     pub(crate) fn numbers(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         for at in columns {
             self.left[at] = false;

@@ -147,7 +147,6 @@ pub(crate) fn width_of(text: &str) -> usize {
 
 /// The lines of a text, none wider than `width`: a longer one goes on in lines below it, which begin two columns further in,
 /// after a blank where there is one. Colours go on, too.
-#[cfg(feature = "cli")]
 pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {

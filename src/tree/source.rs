@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use super::document::{Document, read_document, read_lines};
 use super::fault::InputError;
-#[cfg(feature = "cli")]
 use super::seal::{Ending, ending};
 use crate::json::Reader;
 use crate::support::cancel::{Cancelled, stopped};
@@ -142,7 +141,6 @@ fn entries_of(path: &Path) -> Result<Entries, SourceError> {
 
 /// What is in a directory and in the directories below it, in order of their paths: files, and what [`check_listed`]
 /// refuses. Linear in all entries.
-#[cfg(feature = "cli")]
 pub(crate) fn files_below(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let mut found = Vec::new();
     let mut left = vec![entries_of(path)?];
@@ -162,11 +160,9 @@ pub(crate) fn files_below(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
 }
 
 /// What a link is whose target is missing.
-#[cfg(feature = "cli")]
 pub(crate) const NO_TARGET: &str = "a link to nothing";
 
 /// Refuses what a directory lists that cannot be read, or that never ends, without opening it.
-#[cfg(feature = "cli")]
 pub(crate) fn check_listed(path: &Path) -> io::Result<()> {
     if path.symlink_metadata()?.is_dir() {
         std::fs::read_dir(path)?;
@@ -238,7 +234,6 @@ pub fn read_all(reader: impl Read, name: &Path, limits: Limits) -> Result<Vec<u8
 }
 
 /// How a file of lines ends.
-#[cfg(feature = "cli")]
 pub(crate) fn ending_of(path: &Path) -> Result<Ending, SourceError> {
     let read = || ending(unpacked(File::open(path)?)?.0);
     read().map_err(|error| io_error(path, error))

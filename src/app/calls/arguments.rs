@@ -29,7 +29,6 @@ enum ParameterKind {
 
 impl Parameter {
     /// A value that was sent as text, as in the query of a URL. What cannot be read stays the text, which is refused then.
-    #[cfg(feature = "view")]
     pub(crate) fn of_text(&self, text: &str) -> Value {
         let text_itself = || Value::from(text);
         match &self.kind {
@@ -45,12 +44,10 @@ impl Parameter {
         }
     }
 
-    #[cfg(feature = "view")]
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    #[cfg(feature = "view")]
     pub(crate) fn is_required(&self) -> bool {
         self.required
     }
@@ -194,7 +191,6 @@ impl Arguments {
     }
 
     /// Sets an argument that was not sent.
-    #[cfg(feature = "view")]
     pub(crate) fn or(&mut self, name: &str, value: impl Into<Value>) {
         self.0
             .entry(name.to_owned())
@@ -202,7 +198,6 @@ impl Arguments {
     }
 
     /// What was sent but for these, in the order of the names.
-    #[cfg(feature = "mcp")]
     pub(crate) fn without(&self, names: &[&str]) -> Value {
         let mut sent = self.0.clone();
         sent.retain(|name, _| !names.contains(&&**name));

@@ -89,7 +89,6 @@ impl<S: Clone + PartialEq, V: Clone> Kept<S, V> {
     }
 
     /// What the values count for in all.
-    #[cfg(feature = "view")]
     pub(crate) fn bytes(&self) -> u64 {
         self.cache.weight()
     }

@@ -71,7 +71,6 @@ pub(crate) struct CallEntry {
     /// list. What is before the first underscore is its group. Of a route its path below `/api/`.
     pub(crate) name: String,
     /// What people are shown instead of the name.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "tools have one"))]
     #[serde(default)]
     pub(crate) title: String,
     pub(crate) about: String,

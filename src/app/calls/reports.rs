@@ -16,7 +16,6 @@ use crate::render::Provider;
 use crate::support::cancel::ensure;
 use crate::support::diag::ColorChoice;
 use std::str::FromStr;
-#[cfg(feature = "view")]
 use {
     crate::app::present::answer::snapshot_label,
     crate::engine::sent,
@@ -27,7 +26,6 @@ use {
 };
 
 /// `pact_help`: the language on one page. Its examples are run by the tests.
-#[cfg(feature = "mcp")]
 pub(crate) fn help(_: &impl SessionSource, _: &Arguments) -> Result<CallAnswer> {
     Ok(include_str!("help.md").trim_end().to_owned().into())
 }
@@ -325,7 +323,6 @@ pub(crate) fn searched(source: &impl SessionSource, arguments: &Arguments) -> Re
 }
 
 /// The request of a snapshot as it was sent, as `pactql render --request` prints it.
-#[cfg(feature = "view")]
 pub(crate) fn request(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let session = source.session(arguments.needed("session"))?;
     let snapshot = sessions::at(&session, arguments.text("at"))?;
@@ -339,7 +336,6 @@ pub(crate) fn request(source: &impl SessionSource, arguments: &Arguments) -> Res
 }
 
 /// What the provider counted of the session, and its price.
-#[cfg(feature = "view")]
 pub(crate) fn used(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let by = arguments.text("by").unwrap_or("day");
     let by =
@@ -351,7 +347,6 @@ pub(crate) fn used(source: &impl SessionSource, arguments: &Arguments) -> Result
 }
 
 /// What a selector can ask for in the session.
-#[cfg(feature = "view")]
 pub(crate) fn fields(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let mut fields = Fields::default();
     fields.add(&*source.session(arguments.needed("session"))?)?;
@@ -359,7 +354,6 @@ pub(crate) fn fields(source: &impl SessionSource, arguments: &Arguments) -> Resu
 }
 
 /// The session as the page reads it.
-#[cfg(feature = "view")]
 pub(crate) fn paged(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let name = arguments.needed("session");
     let session = source.session(name)?;
@@ -380,7 +374,6 @@ pub(crate) fn paged(source: &impl SessionSource, arguments: &Arguments) -> Resul
 }
 
 /// The nodes of one snapshot in document order, one JSON object a line; with `max_bytes`, long texts cut.
-#[cfg(feature = "view")]
 pub(crate) fn tree(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let session = source.session(arguments.needed("session"))?;
     let snapshot = sessions::at(&session, arguments.text("at"))?;

@@ -15,7 +15,6 @@ use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-#[cfg(any(feature = "mcp", feature = "view"))]
 use std::time::Duration;
 
 /// What every command is run with.
@@ -29,7 +28,6 @@ pub(super) struct Invocation {
     /// The largest input that is read.
     pub(super) limits: Limits,
     /// How long each call may take that a server answers.
-    #[cfg(any(feature = "mcp", feature = "view"))]
     pub(super) timeout: Option<Duration>,
 }
 

@@ -226,7 +226,6 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         limits: Limits {
             max_input: cli.max_input,
         },
-        #[cfg(any(feature = "mcp", feature = "view"))]
         timeout: cli.timeout,
     };
     let (json, color) = (with.is_json(), cli.color);

@@ -3,7 +3,6 @@
 use super::failure::{Failure, Result};
 use crate::advice::EmptyReason;
 use crate::budget::Query;
-#[cfg(any(feature = "mcp", feature = "view"))]
 use crate::engine::EmptyAnswer;
 use crate::engine::{Answer, Fit, Node, Prepared};
 use crate::history::Session;
@@ -284,7 +283,6 @@ pub(crate) const RECONSTRUCTED: &str =
     "reconstructed: the log is a transcript and does not say exactly what was sent";
 
 /// What is said beside a report, as one line of JSON: whether it is reconstructed, and why its selector finds nothing.
-#[cfg(any(feature = "mcp", feature = "view"))]
 pub(crate) fn report_notes(is_reconstructed: bool, nothing: Option<&EmptyAnswer>) -> String {
     let mut notes = Vec::new();
     if is_reconstructed {

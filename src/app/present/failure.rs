@@ -174,7 +174,6 @@ impl Failure {
     }
 
     /// Advises the name that is near what was typed, if there is one.
-    #[cfg(feature = "cli")]
     pub(crate) fn near(self, name: Option<&str>) -> Self {
         match name {
             Some(name) => self.with_help(format!("did you mean `{name}`?")),
@@ -214,7 +213,6 @@ impl Failure {
     }
 
     /// Whether a store has a session that is in the way.
-    #[cfg(feature = "cli")]
     pub(crate) fn is_taken(&self) -> bool {
         matches!(self, Self::Selector(error, _) if error.code() == Code::SessionExists)
     }
@@ -242,7 +240,6 @@ impl Failure {
     }
 
     /// The advice of a failure that can have some.
-    #[cfg(feature = "cli")]
     pub(crate) fn help(&self) -> Option<&str> {
         match self {
             Self::Selector(error, _) => error.first().help.as_deref(),

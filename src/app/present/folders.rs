@@ -152,7 +152,6 @@ pub(crate) fn files_of(word: &str, limits: Limits) -> Result<Option<Vec<LogSourc
 
 /// The files of what is imported: of a folder as [`files_of`], but one of documents with a log or with folders in it is
 /// imported file by file.
-#[cfg(feature = "cli")]
 pub(crate) fn files_to_import(
     word: &str,
     limits: Limits,

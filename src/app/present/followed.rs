@@ -86,7 +86,6 @@ impl FollowedLogs {
     }
 
     /// The bytes that were read of logs so far.
-    #[cfg(feature = "view")]
     pub(crate) fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }

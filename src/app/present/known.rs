@@ -176,10 +176,6 @@ pub(crate) struct LogSession {
     pub(crate) belongs: bool,
     pub(crate) session: Arc<Session>,
     /// What is said of the log: a note on lines of it that could not be read, or nothing.
-    #[cfg_attr(
-        not(any(feature = "mcp", feature = "view")),
-        expect(dead_code, reason = "a server says it")
-    )]
     pub(crate) said: Arc<str>,
 }
 

@@ -9,15 +9,12 @@ mod failure;
 pub(crate) mod folders;
 pub(crate) mod followed;
 pub(crate) mod known;
-#[cfg(feature = "cli")]
 pub mod opened;
 pub(crate) mod sessions;
 pub(crate) mod shell;
 pub(crate) mod stores;
 
-#[cfg(any(feature = "mcp", feature = "view"))]
 pub(crate) use crate::support::text::clean;
-#[cfg(feature = "mcp")]
 pub(crate) use crate::support::text::escaped;
 pub(crate) use crate::support::text::{counted, printable};
 pub use failure::Exit;

@@ -41,7 +41,6 @@ pub(crate) enum FileContents {
     Neither(Failure),
 }
 
-#[cfg(feature = "mcp")]
 impl FileContents {
     /// The one session of `path`, and the note.
     pub(crate) fn one(self, path: &Path) -> Result<(Arc<Session>, String)> {

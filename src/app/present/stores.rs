@@ -37,7 +37,6 @@ pub(crate) enum Which<'a> {
 pub(crate) enum Access {
     Read,
     /// Sessions are read again and again.
-    #[cfg(feature = "view")]
     Serve,
     /// Also a file that was cut off.
     Damaged,
@@ -275,7 +274,6 @@ pub(crate) fn session_json(info: &SessionInfo, about: About) -> Value {
 ///
 /// # Errors
 /// There are none.
-#[cfg(feature = "cli")]
 pub(crate) fn sessions_of(store: &Store, address: StoreAddress<'_>) -> Result<Vec<SessionInfo>> {
     if !address.is_several() {
         // Says which names are near.
@@ -308,7 +306,6 @@ pub(crate) fn open(store: &str, access: Access) -> Result<Store> {
     let builder = match access {
         // A command reads a session once.
         Access::Read => builder.read_only().memory(READ_MEMORY),
-        #[cfg(feature = "view")]
         Access::Serve => builder.read_only(),
         Access::Damaged => builder.damaged().memory(READ_MEMORY),
         Access::Write => builder.must_exist(),

@@ -17,7 +17,6 @@ mod title;
 
 #[cfg(feature = "store")]
 pub(crate) use resume::Numbers;
-#[cfg(feature = "cli")]
 pub(crate) use title::from_text as title_from_text;
 
 use crate::json::{get, members};

@@ -144,7 +144,6 @@ pub(super) fn replace(
 /// # Errors
 /// The file is read-only; the work is cancelled; those of `produce` and of the file system. The file is
 /// as it was then.
-#[cfg(feature = "cli")]
 pub(crate) fn output(
     path: &Path,
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -169,7 +168,6 @@ pub(crate) fn output(
 }
 
 /// The path that a link leads to, which need not exist; any other path is itself.
-#[cfg(feature = "cli")]
 fn target(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     // As many as Linux follows.

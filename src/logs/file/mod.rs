@@ -13,7 +13,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use durable::Locked;
-#[cfg(feature = "cli")]
 pub(crate) use durable::output;
 pub use error::FileError;
 
@@ -141,7 +140,6 @@ pub fn write_context(context: &mut Context, out: &mut dyn Write) -> io::Result<(
 ///
 /// # Errors
 /// Another process is writing that session; the file system's.
-#[cfg(feature = "cli")]
 pub(crate) fn write_file(path: &Path, mut context: Context) -> Result<(), FileError> {
     let failed = |error| FileError::Io(path.to_owned(), error);
     match path.metadata() {

@@ -93,7 +93,6 @@ pub(in crate::logs) trait LogReader: Send {
 
     /// A reader that has read the same, so that a log that is growing can be ended and read on. What both tell of paths, they
     /// tell once. `None` if the format is read as a whole.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
     fn copy(&mut self) -> Option<Box<dyn LogReader>> {
         None
     }

@@ -12,7 +12,6 @@
 
 pub(crate) mod answers;
 mod batches;
-#[cfg(feature = "cli")]
 pub(crate) mod blocks;
 pub(crate) mod candidate;
 pub(crate) mod question;

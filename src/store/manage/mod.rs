@@ -61,7 +61,6 @@ pub struct SessionInfo {
 /// A session of a store, and the member `meta` of the document of its newest commit.
 pub(crate) struct ListedInfo {
     pub(crate) info: SessionInfo,
-    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "lists show it"))]
     pub(crate) meta: Option<String>,
 }
 
@@ -185,20 +184,17 @@ impl Store {
     }
 
     /// A number that changes with every commit to the store, and how many sessions have a name that matches.
-    #[cfg(feature = "view")]
     pub(crate) fn mark(&self, glob: &str) -> Result<(i64, usize), Error> {
         // Before they are counted: a commit in between is noticed the next time.
         Ok((self.core.home.version()?, self.count(glob)?))
     }
 
-    #[cfg(feature = "cli")]
     pub(crate) fn count(&self, glob: &str) -> Result<usize, Error> {
         let glob = Glob::new(glob);
         Ok(self.core.read(|database| catalog::count(database, &glob))?)
     }
 
     /// The names of the sessions whose name matches, in byte order; reads nothing else of them.
-    #[cfg(feature = "cli")]
     pub(crate) fn names(&self, glob: &str) -> Result<Vec<String>, Error> {
         let glob = Glob::new(glob);
         let listed = self.core.read(|database| catalog::list(database, &glob))?;

@@ -242,7 +242,6 @@ pub(crate) fn near(database: &mut dyn Database, name: &str) -> Result<Vec<String
 }
 
 /// The names and sources of the sessions whose name matches, one after the other.
-#[cfg(feature = "cli")]
 pub(crate) fn origins(
     database: &mut dyn Database,
     glob: &Glob,

@@ -51,14 +51,12 @@ impl OpenSessions {
     }
 
     /// Changes the budget.
-    #[cfg(feature = "view")]
     pub(crate) fn set_memory(&mut self, memory: usize) {
         self.memory = memory;
         self.count();
     }
 
     /// The bytes of the sessions that are open, once those that have no room are closed.
-    #[cfg(feature = "view")]
     pub(crate) fn bytes(&mut self) -> usize {
         self.count();
         self.total

@@ -3,9 +3,7 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-#[cfg(feature = "cli")]
 use hashbrown::HashSet;
-#[cfg(feature = "cli")]
 use sha2::{Digest, Sha256};
 
 use crate::engine::{Beside, ContextState};
@@ -13,10 +11,8 @@ use crate::history::{History, Session};
 use crate::store::Store;
 use crate::store::database::sql::{Database, Savepoint, end_part};
 use crate::store::error::StoreError;
-#[cfg(feature = "cli")]
 use crate::store::read::catalog::{self, Glob};
 use crate::store::read::open;
-#[cfg(feature = "cli")]
 use crate::store::read::source::SourceForm;
 use crate::store::write::change::SessionRows;
 use crate::store::write::mark;
@@ -34,14 +30,12 @@ const SNAPSHOT: usize = 2_400;
 const BYTES: usize = 16 << 20;
 
 /// The names and the sources of the sessions of a store. Only hashes are kept: 32 bytes of each session.
-#[cfg(feature = "cli")]
 pub(crate) struct Origins {
     names: HashSet<[u8; 16]>,
     sources: HashSet<[u8; 16]>,
     forms: SourceForm,
 }
 
-#[cfg(feature = "cli")]
 impl Origins {
     pub(crate) fn has_name(&self, name: &str) -> bool {
         self.names.contains(&origin(name.as_bytes()))
@@ -57,7 +51,6 @@ impl Origins {
     }
 }
 
-#[cfg(feature = "cli")]
 fn origin(text: &[u8]) -> [u8; 16] {
     let mut hash = [0; 16];
     hash.copy_from_slice(&Sha256::digest(text)[..16]);
@@ -179,7 +172,6 @@ impl Store {
     }
 
     /// The names and the sources of the sessions whose name matches. Linear in those with the same beginning.
-    #[cfg(feature = "cli")]
     pub(crate) fn origins(&self, glob: &str) -> Result<Origins, Error> {
         let glob = Glob::new(glob);
         let mut found = Origins {

@@ -6,7 +6,6 @@ use crate::store::write::process;
 use crate::support::cancel;
 use crate::support::diag::Code;
 use crate::tree::timestamp::rfc3339_of_nanos;
-#[cfg(feature = "view")]
 use {crate::store::Store, crate::support::diag::Error};
 
 #[derive(Clone, Debug)]
@@ -55,7 +54,6 @@ pub(crate) fn end(database: &mut dyn Database, session: i64) -> Result<()> {
     Ok(())
 }
 
-#[cfg(feature = "view")]
 impl Store {
     /// How often a session was opened to be written: a number that says of a writer whether another came between.
     pub(crate) fn fence(&self, name: &str) -> std::result::Result<i64, Error> {

@@ -194,7 +194,6 @@ impl Store {
 
     /// Refuses sessions of a log that are all new to the store if they have what was erased from another of the same log.
     /// Linear in the sessions of the store, and in the snapshots of these if a text was erased.
-    #[cfg(feature = "cli")]
     pub(crate) fn check_new_of_log(
         &self,
         sessions: &[(String, &Session)],

@@ -16,14 +16,12 @@ use crate::store::read::source;
 use crate::support::diag::Error;
 use crate::tree::hash::hex;
 use std::collections::BTreeSet;
-#[cfg(feature = "cli")]
 use {
     crate::store::database::sql::{collect, int, text},
     std::collections::HashSet,
 };
 
 /// A session of a log with a mark that holds.
-#[cfg(feature = "cli")]
 #[derive(Debug)]
 pub(crate) struct MarkedSession {
     pub(crate) source: String,
@@ -184,7 +182,6 @@ impl Store {
     }
 
     /// The sessions of these logs with marks that hold, in byte order of names. Linear in the sessions of the store.
-    #[cfg(feature = "cli")]
     pub(crate) fn marks(&self, sources: &HashSet<&str>) -> Result<Vec<MarkedSession>, Error> {
         let found = self.core.read(|database| {
             let marked = "select session_id, name, source, meta from session \

@@ -71,7 +71,6 @@ impl Error {
 
     /// The error with the name of the file whose text this is, which is shown with the places.
     #[must_use]
-    #[cfg(feature = "cli")]
     pub(crate) fn in_file(mut self, name: &str) -> Self {
         self.file = Some(name.into());
         self
