@@ -164,9 +164,6 @@ impl Fields {
     }
 
     fn field(&mut self, name: &str) -> &mut Counted {
-        if !self.fields.contains_key(name) {
-            self.fields.insert(name.to_owned(), Counted::default());
-        }
         self.fields.entry(name.to_owned()).or_default()
     }
 }
