@@ -80,10 +80,18 @@ pub struct CommitCall {
 pub struct CallNode {
     /// Whether it is a block.
     pub is_block: bool,
+    /// Whether its role is that of the model.
+    pub is_of_model: bool,
     /// The number that `data_reply` is, in its spelling.
     pub reply: Option<Box<str>>,
     /// `created_at_iso`.
     pub time: Option<Box<str>>,
+}
+
+/// Whether a role is that of the model.
+#[must_use]
+pub fn is_of_model(role: &str) -> bool {
+    matches!(role, "assistant" | "model")
 }
 
 /// A part of a snapshot, in whole units. The preamble's root and `^seq` are in every part.

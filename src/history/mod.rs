@@ -40,7 +40,10 @@ pub use snapshots::{Snapshots, SnapshotsIter};
 #[doc(hidden)]
 pub use {
     address::{History, Lookup, SnapshotRange, Unresolved},
-    archive::{Archive, CallNode, CommitCall, LoadFailure, Position, SnapshotPart, SnapshotSource},
+    archive::{
+        Archive, CallNode, CommitCall, LoadFailure, Position, SnapshotPart, SnapshotSource,
+        is_of_model,
+    },
     change::changed_fields,
     content::{Labels, content_diff, materialize},
     range::{RangeDiff, RangeOptions},

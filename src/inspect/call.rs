@@ -1,10 +1,12 @@
 //! What a snapshot says of the provider call of its cycle: `usage` and `meta` (INSPECT §1).
 
-use crate::history::{Attempt, AttemptStatus, CommitCall, History, LoadFailure, Position};
+use crate::history::{
+    Attempt, AttemptStatus, CommitCall, History, LoadFailure, Position, is_of_model,
+};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, Member, elements, get, members, string};
 use crate::render::Provider;
-use crate::tree::timestamp::{millis, nanos_of_rfc3339};
+use crate::tree::timestamp::{is_position, millis, nanos_of_rfc3339};
 use crate::tree::{Meta, NodeClass};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -64,7 +66,7 @@ pub struct Call {
     /// Whether what was sent is worked out from a transcript, which does not say it exactly.
     pub reconstructed: bool,
     /// Whether the provider was called. A log may have snapshots without a call, such as that after a compaction,
-    /// or a prompt that nothing answered.
+    /// or a prompt that nothing answered; and a runtime may commit without one.
     pub made: bool,
     /// Whether the snapshot is the one after a compaction.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -181,7 +183,10 @@ impl Call {
         let error = error.and_then(|attempt| get(attempt, "error").map(error_text));
         let failed = failed.count();
         let asked = text(get(&request, "model")).or_else(|| text(get(&request, "modelId")));
-        let reconstructed = text(get(&meta, "source")).as_deref() == Some("transcript");
+        let source = text(get(&meta, "source"));
+        let reconstructed = source.as_deref() == Some("transcript");
+        // A recorder has requests that nothing answered, too.
+        let is_request = source.as_deref() == Some("request") || !request.is_empty();
         let compaction = get(&meta, "compaction").filter(|raw| *raw != "null");
         let unanswered = counts_without_reply(&meta).len();
         let compaction = compaction.is_some();
@@ -214,7 +219,8 @@ impl Call {
             made: !usage.is_empty()
                 || !attempts.is_empty()
                 || commit.is_answered()
-                || !(reconstructed || compaction || commit.meta().working),
+                || !(reconstructed || compaction || commit.meta().working)
+                    && (is_request || commit.has_words_of_model()),
             reconstructed,
             compaction,
         }
@@ -250,6 +256,9 @@ pub(super) trait CallOrigin {
     /// Whether the last child of `^seq` has a node of the reply of its cycle.
     fn is_answered(&self) -> bool;
 
+    /// Whether the newest turn, `^ah` or the last child of `^seq` has a block whose role is that of the model.
+    fn has_words_of_model(&self) -> bool;
+
     /// The time of its reply, or else of its newest block, as it is stored.
     fn time(&self) -> Option<String>;
 }
@@ -264,6 +273,14 @@ impl CallOrigin for Snapshot {
         let last = self.last_of_seq().into_iter();
         let mut nodes = last.flat_map(|top| self.nodes_in(top.row()..self.end(top.row())));
         nodes.any(|node| is_reply(node, &cycle))
+    }
+
+    fn has_words_of_model(&self) -> bool {
+        let last = self.last_of_seq().into_iter();
+        let last = last.flat_map(|top| self.nodes_in(top.row()..self.end(top.row())));
+        let blocks = last.filter(|node| node.class() == NodeClass::Block);
+        let mut blocks = blocks.chain(newest(self));
+        blocks.any(|node| node.role().is_some_and(is_of_model))
     }
 
     fn time(&self) -> Option<String> {
@@ -281,6 +298,12 @@ impl CallOrigin for CommitCall {
         self.last
             .iter()
             .any(|node| node.reply.as_deref() == Some(&*cycle))
+    }
+
+    fn has_words_of_model(&self) -> bool {
+        let all = self.newest.iter().chain([&self.last]);
+        let mut blocks = all.flat_map(|nodes| nodes.iter());
+        blocks.any(|node| node.is_block && node.is_of_model)
     }
 
     fn time(&self) -> Option<String> {
@@ -341,8 +364,7 @@ fn last_of<'t>(
 ) -> Option<String> {
     let times = blocks.filter(|(is_reply, _)| *is_reply == of_reply);
     let times = times.filter_map(|(_, time)| time);
-    // A log without times has positions in their place, from 1970 on.
-    let time = times.last().filter(|time| !time.starts_with("1970-"));
+    let time = times.last().filter(|time| !is_position(time));
     time.map(str::to_owned)
 }
 

@@ -8,7 +8,7 @@ use crate::history::History;
 use crate::index::{NodeRef, Snapshot, UnitRef};
 use crate::json::JsonValue;
 use crate::support::text::{clean, counted};
-use crate::tree::timestamp::millis;
+use crate::tree::timestamp::{is_position, millis};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -121,7 +121,7 @@ impl<'h> InProgress<'h> {
         }
         let times = blocks.iter().rev();
         let mut times = times.filter_map(|node| node.field("created_at_iso")?.text());
-        let time = times.next().filter(|time| !time.starts_with("1970-"));
+        let time = times.next().filter(|time| !is_position(time));
         Some(Self {
             cycle,
             snapshot,

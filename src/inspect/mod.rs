@@ -68,6 +68,6 @@ pub use steps::{Step, StepReport};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};
 pub use tokens::{Cost, SnapshotTokens, TokenReport};
 pub use top::Top;
-pub use usage::{Usage, UsageBy, UsageGroup, Used};
+pub use usage::{CountedHere, Usage, UsageBy, UsageGroup, Used};
 pub use waste::{Duplicate, DuplicateReport, SnapshotDuplicates, UnusedReport, UnusedTool};
 pub use without::WithoutReport;

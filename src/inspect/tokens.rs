@@ -7,7 +7,7 @@ use super::prices::{Money, Prices};
 use super::report::{Report, ReportOptions, no_price, place};
 use super::sent::{Sent, scaled};
 use super::tokenizer::Tokenizer;
-use super::usage::{Response, Usage, Used};
+use super::usage::{CountedHere, Response, Usage, Used, uncounted};
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::index::NodeRef;
@@ -42,8 +42,11 @@ pub struct TokenReport {
     pub tokenizer: Tokenizer,
     /// What blocks are grouped by.
     pub by: By,
-    /// All calls of the session, by the provider's counts, or else by ours.
+    /// All calls of the session, by the provider's counts: what [`Usage`] sums.
     pub session: Used,
+    /// What was counted here of the calls of which the provider's counts are not known.
+    #[serde(skip_serializing_if = "CountedHere::is_empty")]
+    pub counted_here: CountedHere,
     /// The snapshots, oldest first.
     pub snapshots: Vec<SnapshotTokens>,
     /// All texts of these snapshots, each distinct one once.
@@ -55,7 +58,7 @@ pub struct TokenReport {
     is_part: bool,
     /// The calls of the session, each with what its response is known by.
     #[serde(skip)]
-    calls: Vec<(Option<Response>, Used)>,
+    calls: Vec<(Option<Response>, Used, CountedHere)>,
 }
 
 /// What a call cost.
@@ -93,8 +96,7 @@ pub struct SnapshotTokens {
 }
 
 impl TokenReport {
-    /// Adds all calls of the session to what others used, in a group by its name: those of which the provider's
-    /// counts are not known by the tokens counted here.
+    /// Adds all calls of the session to what others used, in a group by its name, and what was counted here beside that.
     pub fn add_to(&self, usage: &mut Usage, name: &str) {
         usage.add_calls(name, &self.calls);
     }
@@ -120,26 +122,26 @@ impl Report for TokenReport {
             })
         })?;
         let distinct = counts.distinct();
-        let mut all = Used::default();
+        let (mut all, mut all_here) = (Used::default(), CountedHere::default());
         let mut calls = Vec::new();
         for snapshot in history.committed() {
-            let mut used = Used::default();
-            used.add(
-                &options.prices.call(&history, snapshot),
-                &options.prices,
-                || {
-                    let sent = Sent::from_snapshot(snapshot, &mut counts);
-                    Some((sent.request, sent.reply))
-                },
-            );
+            let (mut used, mut here) = (Used::default(), CountedHere::default());
+            let call = options.prices.call(&history, snapshot);
+            used.add(&call, &options.prices, uncounted);
+            here.add(&call, &options.prices, || {
+                let sent = Sent::from_snapshot(snapshot, &mut counts);
+                (sent.request, sent.reply)
+            });
             if used.requests + used.unanswered > 0 {
                 all.include(&used);
-                calls.push((Response::new(&**snapshot), used));
+                all_here.include(&here);
+                calls.push((Response::new(&**snapshot), used, here));
             }
         }
         Ok(Self {
             snapshots,
             session: all,
+            counted_here: all_here,
             calls,
             is_part: options.part.selector.is_some(),
             tokenizer: counts.tokenizer(),
@@ -157,7 +159,10 @@ impl Report for TokenReport {
     fn text(&self, options: &ReportOptions, paint: Paint) -> String {
         let whole = match self.session.requests {
             0 => String::new(),
-            _ => format!("session: {}\n", self.session.line(&self.prices)),
+            _ => {
+                let line = self.session.line(&self.counted_here, &self.prices);
+                format!("session: {line}\n")
+            }
         };
         let rest = match options.only(&self.snapshots) {
             Some(only) => one(self, only, paint),

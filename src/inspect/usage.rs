@@ -3,7 +3,7 @@
 use super::call::{Call, CallOrigin, counts_without_reply};
 use super::prices::{Money, Prices};
 use super::report::no_price;
-use crate::history::Session;
+use crate::history::{History, Session};
 use crate::json::{canonical, get, members, string};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
@@ -55,9 +55,96 @@ fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
-/// What is counted here of a call whose request is not kept.
-fn uncounted() -> Option<(u64, u64)> {
+/// What is counted here of a call whose request is not kept, and where only the provider's counts are summed.
+pub(super) fn uncounted() -> Option<(u64, u64)> {
     None
+}
+
+/// What was counted here of calls of which the provider's counts are not known. It is an estimate, and in no sum of
+/// [`Used`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct CountedHere {
+    /// Calls whose input, reply or both were counted here.
+    pub requests: u64,
+    /// Tokens of their requests.
+    pub input_tokens: u64,
+    /// Tokens of their replies.
+    pub output_tokens: u64,
+    /// The price of these tokens, where the model has one, in nano-dollars.
+    pub nano_dollars: Money,
+    /// Of the calls those whose model has no price.
+    #[serde(skip_serializing_if = "is_none")]
+    pub unpriced: u64,
+}
+
+impl CountedHere {
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests == 0
+    }
+
+    /// Adds what the provider's counts of a call lack; `ours` are the tokens of its request and of its reply.
+    pub(super) fn add(&mut self, call: &Call, prices: &Prices, ours: impl FnOnce() -> (u64, u64)) {
+        if !call.made || call.input_tokens.is_some() && call.output_tokens.is_some() {
+            return;
+        }
+        let (input, output) = ours();
+        let whole = Call {
+            input_tokens: call.input_tokens.or(Some(input)),
+            output_tokens: call.output_tokens.or(Some(output)),
+            ..call.clone()
+        };
+        let lacked = |known: Option<u64>, ours| if known.is_none() { ours } else { 0 };
+        let input = lacked(call.input_tokens, input);
+        let output = lacked(call.output_tokens, output);
+        let price = call.model.as_deref().and_then(|model| prices.find(model));
+        let of = |call: &Call| price.and_then(|price| price.of_call(call));
+        let [known, all] = [call, &whole].map(|call| of(call).unwrap_or_default().0);
+        let requests = u64::from(input + output > 0);
+        self.include(&Self {
+            requests,
+            input_tokens: input,
+            output_tokens: output,
+            nano_dollars: Money(all.saturating_sub(known)),
+            unpriced: if price.is_none() { requests } else { 0 },
+        });
+    }
+
+    pub(super) fn include(&mut self, other: &Self) {
+        self.nano_dollars = self.nano_dollars + other.nano_dollars;
+        for (sum, more) in [
+            (&mut self.requests, other.requests),
+            (&mut self.input_tokens, other.input_tokens),
+            (&mut self.output_tokens, other.output_tokens),
+            (&mut self.unpriced, other.unpriced),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+    }
+
+    /// What is said behind the provider's figures; nothing if nothing was counted here.
+    fn line(&self, date: &str) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let mut parts = Vec::new();
+        if self.input_tokens > 0 {
+            parts.push(format!("{} tokens in", amount(self.input_tokens)));
+        }
+        if self.output_tokens > 0 {
+            parts.push(format!("{} tokens out", amount(self.output_tokens)));
+        }
+        if self.nano_dollars.0 > 0 {
+            parts.push(format!("{} at the prices of {date}", self.nano_dollars));
+        }
+        let requests = counted(self.requests, "request");
+        let mut line = format!("; counted here of {requests}: {}", parts.join(", "));
+        if self.unpriced > 0 && self.nano_dollars.0 > 0 {
+            let unpriced = counted(self.unpriced, "request");
+            let _ = write!(line, " ({unpriced} without a price)");
+        }
+        line
+    }
 }
 
 /// Says that calls are not in the sums.
@@ -153,13 +240,12 @@ impl Used {
         (self.priced > 0).then_some(self.nano_dollars)
     }
 
-    /// The sums in one line, without a line feed.
-    pub(super) fn line(&self, date: &str) -> String {
-        let mut line = format!(
-            "{}, {} tokens in",
-            counted(self.requests, "request"),
-            amount(self.input_tokens)
-        );
+    /// The sums in one line, without a line feed, and apart from them what was counted here.
+    pub(super) fn line(&self, here: &CountedHere, date: &str) -> String {
+        let mut line = counted(self.requests, "request");
+        if self.requests > self.uncounted {
+            let _ = write!(line, ", {} tokens in", amount(self.input_tokens));
+        }
         for (count, what) in [
             (self.cached_tokens, "of them cached"),
             (self.cache_write_tokens, "written to the cache"),
@@ -172,15 +258,6 @@ impl Used {
         if let Some(money) = self.money() {
             let _ = write!(line, ", {money} at the prices of {date}");
         }
-        let ours = [
-            (self.uncounted.saturating_sub(self.uncounted_inputs), ""),
-            (self.uncounted_inputs, "the input of "),
-            (self.uncounted_replies, "the reply of "),
-        ];
-        for (count, what) in ours.into_iter().filter(|(count, _)| *count > 0) {
-            let requests = counted(count, "request");
-            let _ = write!(line, " ({what}{requests} counted here)");
-        }
         if self.unpriced > 0 && self.money().is_some() {
             let _ = write!(
                 line,
@@ -191,7 +268,7 @@ impl Used {
         if self.unanswered > 0 {
             let _ = write!(line, " ({})", left_out(self.unanswered));
         }
-        line
+        line + &here.line(date)
     }
 }
 
@@ -259,6 +336,9 @@ pub struct Usage {
     pub total: Used,
     /// Responses that were left out, as they were counted before.
     pub repeated: u64,
+    /// What was counted here besides, where reports of tokens were added.
+    #[serde(skip_serializing_if = "CountedHere::is_empty")]
+    pub counted_here: CountedHere,
     /// The day of the prices.
     pub prices: String,
     #[serde(skip)]
@@ -281,6 +361,7 @@ impl Usage {
             groups: Vec::new(),
             total: Used::default(),
             repeated: 0,
+            counted_here: CountedHere::default(),
             prices: prices.date().to_owned(),
             table: prices,
             seen: HashMap::new(),
@@ -295,25 +376,36 @@ impl Usage {
     pub fn add(&mut self, name: &str, session: &Session) -> Result<(), Error> {
         let history = session.history();
         if let Some(calls) = history.calls()? {
-            calls
-                .iter()
-                .for_each(|commit| self.add_commit(name, commit));
+            for commit in &calls {
+                self.add_commit(name, &history, commit)?;
+            }
         } else {
             history.fetch_range(0..history.committed().len())?;
-            let all = history.committed().iter();
-            all.for_each(|snapshot| self.add_commit(name, &**snapshot));
+            for snapshot in history.committed() {
+                self.add_commit(name, &history, &**snapshot)?;
+            }
         }
         self.sessions += 1;
         Ok(())
     }
 
-    fn add_commit(&mut self, name: &str, commit: &impl CallOrigin) {
+    fn add_commit(
+        &mut self,
+        name: &str,
+        history: &History,
+        commit: &impl CallOrigin,
+    ) -> Result<(), Error> {
         ensure();
-        let call = self.table.with_model(Call::new(commit));
+        let mut call = self.table.with_model(Call::new(commit));
+        if !call.made {
+            // An attempt that failed is a request, too.
+            history.fetch_attempts()?;
+            call = call.with_attempts(history, commit.meta().cycle);
+        }
         if !call.made && call.unanswered == 0
             || self.is_repeated(Response::new(commit).as_ref(), call.made)
         {
-            return;
+            return Ok(());
         }
         // Earlier calls of the cycle may have been to another model.
         let calls = call.earlier().map(Cow::Owned);
@@ -326,6 +418,7 @@ impl Usage {
                 self.without_price.insert(call.model.clone());
             }
         }
+        Ok(())
     }
 
     fn group(&self, name: &str, commit: &impl CallOrigin, call: &Call) -> Option<String> {
@@ -344,10 +437,15 @@ impl Usage {
     }
 
     /// Adds the calls of a session, each with what its response is known by, as a group with its name.
-    pub(super) fn add_calls(&mut self, name: &str, calls: &[(Option<Response>, Used)]) {
-        for (response, used) in calls {
+    pub(super) fn add_calls(
+        &mut self,
+        name: &str,
+        calls: &[(Option<Response>, Used, CountedHere)],
+    ) {
+        for (response, used, here) in calls {
             if !self.is_repeated(response.as_ref(), used.requests > 0) {
                 self.include(Some(name.to_owned()), used);
+                self.counted_here.include(here);
             }
         }
         self.sessions += 1;
@@ -392,7 +490,7 @@ impl Usage {
             0 => String::new(),
             count => format!("; {} counted once", counted(count, "repeated response")),
         };
-        let line = self.total.line(&self.prices);
+        let line = self.total.line(&self.counted_here, &self.prices);
         format!("all {sessions}: {line}{repeated}\n")
     }
 

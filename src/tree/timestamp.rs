@@ -65,6 +65,12 @@ pub(crate) fn rfc3339_of_nanos(nanos: i64) -> String {
     rfc3339(seconds, nanos)
 }
 
+/// Whether a time is a position: a log without times has positions in their place, in nanoseconds from 1970 on, and they are
+/// shown as no date (INSPECT §1).
+pub(crate) fn is_position(time: &str) -> bool {
+    time.starts_with("1970-")
+}
+
 /// A time to the millisecond, rounded down, and to the second where that is all.
 pub(crate) fn millis(time: &str) -> String {
     let Some((whole, fraction)) = time.split_once('.') else {

@@ -194,7 +194,11 @@ impl RunCommand for TokensArgs {
                 String::new()
             } else if with.is_json() {
                 let (sessions, repeated) = (all.sessions, all.repeated);
-                let sum = json!({"sessions": sessions, "total": all.total, "repeated": repeated});
+                let mut sum =
+                    json!({"sessions": sessions, "total": all.total, "repeated": repeated});
+                if all.counted_here.requests > 0 {
+                    sum["counted_here"] = json!(all.counted_here);
+                }
                 format!("{sum}\n")
             } else {
                 format!("\n{}", all.sum())

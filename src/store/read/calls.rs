@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::history::{CallNode, CommitCall};
+use crate::history::{CallNode, CommitCall, is_of_model};
 use crate::index::UnitKind;
 use crate::json::{get, members, string};
 use crate::store::database::sql::{Database, ResultRow, int, parameters, text};
@@ -94,7 +94,7 @@ fn nodes(database: &mut dyn Database, units: &[i64]) -> Result<HashMap<i64, Arc<
     for units in units.chunks(TOGETHER) {
         let (list, values) = parameters(units);
         let sql = format!(
-            "select n.unit_id, n.class, n.created_at_ns, n.created_at_iso, n.present, n.extra, a.text \
+            "select n.unit_id, n.class, n.created_at_ns, n.created_at_iso, n.present, n.extra, a.text, n.role \
              from node n left join attr a on a.unit_id = n.unit_id and a.pre = n.pre and a.name = 'data_reply' \
              and a.ordinal = -1 and a.type in ('int', 'real') where n.unit_id in ({list}) \
              and (n.class = 'cb' or a.text is not null) order by n.unit_id, n.pre"
@@ -124,6 +124,7 @@ fn node(row: &dyn ResultRow) -> Result<CallNode> {
     };
     Ok(CallNode {
         is_block: text(row, 1)? == "cb",
+        is_of_model: row.text(7)?.is_some_and(is_of_model),
         reply: row.text(6)?.map(Into::into),
         time,
     })

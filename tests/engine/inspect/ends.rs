@@ -4,8 +4,8 @@ use super::imported;
 use pactql::context::StepClock;
 use pactql::history::ContentOptions;
 use pactql::inspect::{
-    AssertReport, Call, Condition, Part, Parted, PrefixReport, Report, ReportOptions, Run, RunEnd,
-    ShowReport, StepEvent, StepReport, TokenReport,
+    AssertReport, Call, Condition, Part, Parted, PrefixReport, Prices, Report, ReportOptions, Run,
+    RunEnd, ShowReport, StepEvent, StepReport, TokenReport, Usage, UsageBy,
 };
 use pactql::{Context, Engine, Message, NewNode, Provider, Session};
 
@@ -50,6 +50,45 @@ fn steps(session: &Session) -> Vec<String> {
         format!("{}: {}", step.label, events.join("; "))
     };
     report.steps.into_iter().map(line).collect()
+}
+
+/// A commit counts as a request if it has a reply of the model or an attempt.
+#[test]
+fn a_commit_without_a_call_is_not_a_request() {
+    let requests = |context: &Context| {
+        let session = &context.session();
+        let mut usage = Usage::new(UsageBy::Session, Prices::default());
+        usage.add("s", session).expect("in memory");
+        let tokens: TokenReport = report(session, Part::default());
+        assert_eq!(tokens.session, usage.total);
+        let prefix: PrefixReport = report(session, Part::default());
+        assert_eq!(prefix.steps.len() as u64, usage.total.requests);
+        (usage.total.requests, usage.total.uncounted)
+    };
+    let mut context = runtime();
+    context.append(Message::user("q")).unwrap();
+    context.render(Provider::OpenAi).unwrap();
+    context.reply(Message::assistant("a")).unwrap();
+    context.complete_attempt(5, 7).unwrap();
+    for _ in 0..3 {
+        context.commit().unwrap();
+    }
+    assert_eq!(requests(&context), (1, 0));
+    context.append(Message::user("a note")).unwrap();
+    context.commit().unwrap();
+    assert_eq!(requests(&context), (1, 0));
+    context.append(Message::user("again")).unwrap();
+    context.reply(Message::assistant("b")).unwrap();
+    context.commit().unwrap();
+    assert_eq!(requests(&context), (2, 1));
+    context.append(Message::user("and again")).unwrap();
+    context.render(Provider::OpenAi).unwrap();
+    context.fail_attempt("overloaded").unwrap();
+    context.commit().unwrap();
+    assert_eq!(requests(&context), (3, 2));
+    let made = report::<StepReport>(&context.session(), Part::default()).steps;
+    let made: Vec<bool> = made.iter().map(|step| step.call.made).collect();
+    assert_eq!(made, [true, false, false, false, true, true]);
 }
 
 #[test]

@@ -276,6 +276,35 @@ fn causes_of_misses() {
     }
 }
 
+/// `usage` and `tokens` have one figure, the provider's; what was counted here is apart from it.
+#[test]
+fn what_was_counted_here_is_apart() {
+    let mut all = calls();
+    // Of one reply and of one request the provider's count is not known.
+    all[1]["response"]["usage"]["output_tokens"].take();
+    all[3]["response"]["usage"].take();
+    let session = session(&all);
+    let mut usage = Usage::new(UsageBy::Day, prices());
+    usage.add("s", &session).unwrap();
+    let options = options(Part::default());
+    let report = TokenReport::new(&Engine::new(), &session, &options).unwrap();
+    assert_eq!(report.session, usage.total);
+    assert_eq!(usage.total.nano_dollars, nanos(0, 142, 137, 10));
+    let here = report.counted_here;
+    // The reply of 5 tokens, the request of 152 and its reply of 5.
+    let sizes = (here.requests, here.input_tokens, here.output_tokens);
+    assert_eq!(sizes, (2, 152, 10));
+    assert_eq!(here.nano_dollars, Money(152 * 2_000 + 10 * 10_000));
+    let text = report.to_text(&options);
+    let said = "; counted here of 2 requests: 152 tokens in, 10 tokens out, $0.000404";
+    assert!(text.contains(said), "{text}");
+    // So it is over several sessions.
+    let mut sum = Usage::new(UsageBy::Session, prices());
+    report.add_to(&mut sum, "s");
+    assert_eq!((sum.total, sum.counted_here), (usage.total, here));
+    assert!(sum.sum().contains(said), "{}", sum.sum());
+}
+
 #[test]
 fn usage_counts_each_response_once() {
     let all = calls();

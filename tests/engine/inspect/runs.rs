@@ -214,7 +214,7 @@ fn runs_meet_again_where_they_add_the_same() {
 #[test]
 fn what_an_earlier_request_had_and_this_one_has_not_is_a_difference() {
     let documents = |dropped: bool| {
-        let block = |id: &str, content: &str| json!({"id": id, "nodeType": "cb", "role": "user", "content": content});
+        let block = |id: &str, content: &str| json!({"id": id, "nodeType": "cb", "role": "assistant", "content": content});
         let turn = |id: &str, depth: i64, block: Value| {
             json!({"id": id, "nodeType": "mt", "offset": -depth, "children": [
                 {"id": format!("{id}-core"), "nodeType": "mc", "offset": 0, "children": [block]}]})
