@@ -57,6 +57,14 @@ impl RangeOptions {
         stats: bool;
     }
 
+    /// Whether an option is given that says what is shown of changes.
+    pub(crate) fn are_of_changes(&self) -> bool {
+        self.content.is_some()
+            || self.stats
+            || !self.materialize.is_empty()
+            || self.max_changes.is_some()
+    }
+
     fn most_snapshots(&self) -> Option<usize> {
         self.max_snapshots.map(|most| most.max(1))
     }

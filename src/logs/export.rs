@@ -31,7 +31,7 @@ pub(super) fn write_whole(
 }
 
 /// Appends the members of a node in canonical order, without braces and children. `more` (sorted
-/// by name, values canonical JSON) adds members, which replace those of the node.
+/// by name, values canonical JSON) adds members, which replace those of the node; an empty value leaves the member out.
 pub fn write_members(node: NodeRef<'_>, more: &[(&str, &str)], out: &mut String) {
     let (before, after) = members(node, more);
     out.push_str(&before);
@@ -78,7 +78,7 @@ pub(super) fn members(node: NodeRef<'_>, more: &[(&str, &str)]) -> (String, Stri
     all.sort_by_key(|(name, _)| *name);
     all.dedup_by(|(later, _), (first, _)| later == first);
     let (mut before, mut after) = (String::new(), String::new());
-    for (name, value) in all {
+    for (name, value) in all.into_iter().filter(|(_, value)| !value.is_empty()) {
         let out = if name < "children" {
             &mut before
         } else {

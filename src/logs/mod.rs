@@ -91,7 +91,7 @@ pub(crate) use input::{is_known_log, where_messages};
 pub(crate) use live::{LiveCall, Print, prints_after};
 #[cfg(feature = "cli")]
 pub(crate) use mark::{LogBytes, LogMark};
-pub(crate) use names::{KnownNames, names, unique};
+pub(crate) use names::{KnownNames, names, position_of, unique};
 pub use names::{session_names, stem};
 #[cfg(feature = "cli")]
 pub(crate) use opencode::{is_opencode, is_storage};

@@ -40,6 +40,16 @@ pub fn session_names(stem: &str, sessions: &[ImportedSession]) -> Vec<String> {
     names(stem, &known, &mut HashSet::new())
 }
 
+/// Which session of a log a word names, of which each has the name that an import gives it, and maybe one in the log
+/// (`~2`, `/agent`). The name of an import comes first.
+pub(crate) fn position_of<'n>(
+    word: &str,
+    names: impl Iterator<Item = (Option<&'n str>, Option<&'n str>)> + Clone,
+) -> Option<usize> {
+    let given = names.clone().position(|(given, _)| given == Some(word));
+    given.or_else(|| names.clone().position(|(_, own)| own == Some(word)))
+}
+
 #[derive(Clone, Copy, Default)]
 pub(crate) struct KnownNames<'a> {
     name: Option<&'a str>,

@@ -1118,6 +1118,9 @@ fn sessions_of_stores_are_read() {
     fs::write(scratch.path("root/text.db"), "no store").expect("a file");
     let error = client.error("pact_sessions", json!({"store": "text.db"}));
     assert_eq!(error["message"], "text.db is not a store of sessions");
+    let error = client.error("pact_steps", json!({"session": "sub.db#none"}));
+    let help = "`pact_sessions` lists the sessions of a store";
+    assert_eq!(error["help"], help, "{error}");
     for (word, code) in [("agent.jsonl", "E_VALUE"), ("sub.db#", "E_USAGE")] {
         let error = client.error("pact_sessions", json!({"store": word}));
         assert_eq!(error["code"], code, "{word}");

@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::{CallAnswer, SessionSource};
-use crate::app::present::answer::{FittedAnswer, RunPair, TokenBudget, node_json};
+use crate::app::present::answer::{FittedAnswer, RunPair, SnapshotChanges, TokenBudget, node_json};
 use crate::app::present::{Failure, Result, answer, sessions};
 use crate::budget::Query;
 use crate::engine::{EmptyAnswer, Engine, ExplainOptions, Node};
@@ -37,11 +37,17 @@ pub(crate) fn select(source: &impl SessionSource, arguments: &Arguments) -> Resu
     if arguments.text("query").is_some() && arguments.count("budget").is_none() {
         return Err(Failure::usage("`query` needs a budget"));
     }
+    let (count, as_nodes) = (arguments.flag("count"), arguments.asks_for_nodes());
+    if count && as_nodes {
+        return Err(
+            Failure::usage("`count` answers with a number, and not with nodes")
+                .with_help("give one of them"),
+        );
+    }
     // An invalid selector is reported before anything is read.
     let mut prepared = engine.prepare(selector)?;
-    if let Some(at) = arguments.text("at")
-        && engine.prepare_timeless(selector).is_ok()
-    {
+    if let Some(at) = arguments.text("at") {
+        engine.prepare_timeless(selector)?;
         // Another word is refused with a place in it.
         let time = sessions::time(at).unwrap_or_else(|| at.to_owned());
         if !time.is_empty() {
@@ -49,15 +55,14 @@ pub(crate) fn select(source: &impl SessionSource, arguments: &Arguments) -> Resu
         }
     }
     let session = source.session(arguments.needed("session"))?;
-    let answer = prepared.select_with(&session, &range_options(arguments))?;
+    let options = range_options(arguments);
+    let answer = prepared.select_with(&session, &options)?;
     let budget = arguments.count("budget").map(|tokens| TokenBudget {
         query: Query::new(arguments.text("query").unwrap_or_default()),
         tokens,
     });
-    let found = FittedAnswer::new(&answer, budget.as_ref())?;
-    let count = arguments.flag("count");
-    let as_nodes = arguments.asks_for_nodes();
-    let result = if as_nodes && !count {
+    let found = FittedAnswer::new(&answer, budget.as_ref())?.with_options(&options);
+    let result = if as_nodes {
         let nodes = found.nodes().ok_or_else(|| {
             Failure::value("a range has differences, not nodes")
                 .with_help("`format` json answers with them")
@@ -144,7 +149,7 @@ pub(crate) fn diff(source: &impl SessionSource, arguments: &Arguments) -> Result
     let is_reconstructed = Call::from_snapshot(&diff.newer.0).reconstructed;
     let nothing = EmptyAnswer::of_diff(engine, &session, selector, &diff);
     Ok(CallAnswer {
-        result: answer::json(&diff)?,
+        result: answer::json(&SnapshotChanges::from(diff))?,
         said: answer::report_notes(is_reconstructed, nothing.as_ref()),
     })
 }
@@ -342,7 +347,9 @@ pub(crate) fn used(source: &impl SessionSource, arguments: &Arguments) -> Result
         UsageBy::parse(by).ok_or_else(|| Failure::value(format!("there is no group `{by}`")))?;
     let name = arguments.needed("session");
     let mut usage = Usage::new(by, Prices::default());
-    usage.add(name, &*source.session(name)?)?;
+    for (name, session) in source.sessions(name)? {
+        usage.add(&name, &session)?;
+    }
     Ok(answer::json(&usage)?.into())
 }
 
@@ -373,6 +380,14 @@ pub(crate) fn paged(source: &impl SessionSource, arguments: &Arguments) -> Resul
     Ok(page.data().to_owned().into())
 }
 
+/// Whether the value of a member of a node is never cut: the next request may have it (an id, a label, a name), or it is a time.
+#[cfg(feature = "view")]
+fn is_whole(name: &str) -> bool {
+    let names = "id parent_id snapshot created_at_iso nodeType role kind key content_hash \
+                 data_call_id data_call_name data_child_session";
+    names.split(' ').any(|whole| whole == name)
+}
+
 /// The nodes of one snapshot in document order, one JSON object a line; with `max_bytes`, long texts cut.
 pub(crate) fn tree(source: &impl SessionSource, arguments: &Arguments) -> Result<CallAnswer> {
     let session = source.session(arguments.needed("session"))?;
@@ -391,10 +406,8 @@ pub(crate) fn tree(source: &impl SessionSource, arguments: &Arguments) -> Result
         Ok(mut node) if line.len() > limit => {
             let texts = node.as_object_mut().into_iter().flatten();
             for (name, value) in texts {
-                // Ids and labels are for the next request.
-                let is_name = matches!(&**name, "id" | "parent_id" | "snapshot");
                 if let Value::String(text) = value
-                    && !is_name
+                    && !is_whole(name)
                 {
                     cut(text, limit);
                 }

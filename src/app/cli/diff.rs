@@ -7,23 +7,22 @@ use super::sessions;
 use super::typed::ends;
 use super::words::{address, not_one_argument, retyped, whole};
 use super::words::{is_file, is_selector, quoted};
-use crate::app::present::answer::{RunPair, json, note_empty};
+use crate::app::present::answer::{RunPair, SnapshotChanges, json, note_empty};
 use crate::app::present::sessions::place;
 use crate::app::present::{Exit, Failure, Result, counted};
 use crate::engine::{EmptyAnswer, Engine, Node};
 use crate::history::{
     Blame as Life, BlameKind, CameBy, ContentDiff, ContentMode, ContentOptions, DiffOptions,
-    Session, SnapshotDiff, WentBy, blame,
+    Session, WentBy, blame,
 };
 use crate::index::Snapshot;
 use crate::inspect::{
     Across, Call, Divergence, Lone, Pair, PairedBy, ParameterChange, Parted, Run, RunEnd,
-    StepEvent, across, parameters,
+    StepEvent, across,
 };
 use crate::support::diag::nearest_at;
 use crate::support::edits::{edits, words};
 use clap::Args;
-use serde::Serialize;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
@@ -145,8 +144,7 @@ impl DiffArgs {
             let (why, warnings) = (nothing.reasons(), nothing.warnings());
             say(&note_empty(&why, warnings, None, json));
         }
-        let parameters = parameters(&diff.older.0, &diff.newer.0);
-        let found = SnapshotChanges { diff, parameters };
+        let found = SnapshotChanges::from(diff);
         with.print(&found, || text(&found, with.paint()))
     }
 
@@ -285,14 +283,6 @@ fn text_across(found: &Across, places: &[(&str, Arc<Snapshot>); 2], paint: Paint
     let mut text = DiffText::new(titles, &counts, &found.parameters, paint);
     text.across(found, [a, b]);
     text.out
-}
-
-#[derive(Serialize)]
-struct SnapshotChanges {
-    #[serde(flatten)]
-    diff: SnapshotDiff,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    parameters: Vec<ParameterChange>,
 }
 
 fn text(found: &SnapshotChanges, paint: Paint) -> String {

@@ -10,15 +10,17 @@ use super::read_sessions::{
 use super::session_args::SessionsArgs;
 use super::typed;
 use super::words::{exists, retyped};
-use crate::app::present::folders::{LogSource, files_of, logs_of_machine, part_of};
+use crate::app::present::folders::{
+    LogSource, files_of, logs_of_machine, part_of, said_of_left_out,
+};
 use crate::app::present::followed::FollowedLogs;
 use crate::app::present::sessions::FileContents;
 use crate::app::present::stores::{self, Access, StoreAddress, none_of, without_passwords};
-use crate::app::present::{Exit, Failure, Result, counted, printable, sessions as opened};
+use crate::app::present::{Exit, Failure, Result, counted, sessions as opened};
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::inspect::{Report, ReportOptions, time_of};
-use crate::logs::{self, is_opencode};
+use crate::logs::{self, is_opencode, position_of};
 use crate::store::{ListedInfo, Store};
 use crate::support::cancel;
 use crate::tree::Limits;
@@ -129,7 +131,7 @@ pub(super) struct Opening {
     said: HashSet<String>,
     opened: usize,
     /// The files of folders that are neither sessions nor logs, and why the first one is not.
-    left_out: Vec<String>,
+    left_out: Vec<LogSource>,
     failure: Option<Failure>,
     /// The words for sessions of logs, as [`LogSource::part`], of which none was found so far.
     missing: Vec<String>,
@@ -188,8 +190,12 @@ impl Opening {
                 // Standard input, a pipe and a directory of documents are one session.
                 let is_whole = self.whole || source.part.is_some();
                 return if is_whole && Path::new(path).is_file() {
-                    let contents = opened::in_folder(Path::new(path), limits, followed)?;
-                    ReadSessions::new(contents).map(Ok)
+                    match opened::in_folder(Path::new(path), limits, followed) {
+                        // Says more about what is wrong with the one file.
+                        Ok(FileContents::Neither(_)) | Err(_) => read(path, limits, followed),
+                        Ok(contents) => ReadSessions::new(contents),
+                    }
+                    .map(Ok)
                 } else {
                     read(path, limits, followed).map(Ok)
                 };
@@ -222,7 +228,7 @@ impl Opening {
             let read = match read? {
                 Ok(read) => read,
                 Err(failure) => {
-                    self.left_out.push(source.path.clone());
+                    self.left_out.push(source.clone());
                     self.failure.get_or_insert(failure);
                     continue;
                 }
@@ -250,26 +256,34 @@ impl Opening {
         } else {
             (vec![path.into_owned()], None)
         };
-        let sessions = names.into_iter().zip(read.sessions);
+        let (sessions, known) = (read.sessions, read.known);
+        let sessions = names.into_iter().zip(sessions);
         let named = sessions.map(|(name, session)| Opened {
             name,
             session,
             log: log.clone(),
             several: self.several,
         });
+        let mut named: Vec<Opened> = named.collect();
         let Some(word) = &source.part else {
-            return named.collect();
+            return named;
         };
-        let part = part_of(word).map(|(_, part)| part);
-        let mut found: Vec<Opened> = named.filter(|one| part == Some(&one.name)).collect();
+        let (place, part) = part_of(word).unwrap_or((word, ""));
+        // The names in a log are of that log alone, and not of a folder.
+        let own = |at: usize| {
+            let (name, _) = known.get(at).filter(|_| place == source.path)?;
+            name.as_deref()
+        };
+        let names = named.iter().enumerate();
+        let names = names.map(|(at, one)| (Some(&*one.name), own(at)));
+        let Some(found) = position_of(part, names) else {
+            return Vec::new();
+        };
+        self.missing.retain(|missing| missing != word);
+        let mut found = named.swap_remove(found);
         let shown = self.taken.entry(None).or_default();
-        for one in &mut found {
-            one.name = logs::unique(&one.name, shown);
-        }
-        if !found.is_empty() {
-            self.missing.retain(|missing| missing != word);
-        }
-        found
+        found.name = logs::unique(&found.name, shown);
+        vec![found]
     }
 
     /// Opens a file that may have been opened before. Its remarks are made once.
@@ -329,16 +343,10 @@ impl Opening {
             }
             _ => {}
         }
-        let more = match &self.left_out[..] {
-            [] => return Ok(()),
-            [_] => "",
-            _ => ", …",
-        };
-        let files = counted(self.left_out.len() as u64, "file");
-        let first = printable(&self.left_out[0]);
-        say(&format!(
-            "note: left out {files} without a session or a log that is read: {first}{more}\n"
-        ));
+        let files: Vec<&LogSource> = self.left_out.iter().collect();
+        for said in said_of_left_out(&files) {
+            say(&format!("note: {said}\n"));
+        }
         Ok(())
     }
 }

@@ -12,11 +12,12 @@ use super::words::{self, quoted};
 use crate::app::present::folders::{LogSource, newest_logs};
 use crate::app::present::known::{KnownLogs, KnownSession};
 use crate::app::present::stores::{
-    Access, StoreAddress, about_of, about_session, none_of, session_json, without_passwords,
+    Access, OfLog, StoreAddress, about_of, about_session, none_of, session_json, without_passwords,
 };
 use crate::app::present::{Exit, Failure, Result, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
+use crate::inspect::time_of;
 use crate::store::{ListedInfo, SessionInfo};
 use crate::support::table::TextTable;
 use crate::support::text::amount;
@@ -86,13 +87,16 @@ impl RunCommand for ListArgs {
                 files => recent(&files?, with),
             };
         }
+        // Of a log also its branches and subagents, which have names here.
+        let mut sessions = self.sessions.clone();
+        sessions.whole = true;
         let mut listed = Vec::new();
         for word in words {
             match StoreAddress::parse(word) {
                 Some(address) => self.of_store(address, with, &mut listed)?,
                 None => {
                     let word = std::slice::from_ref(word);
-                    self.sessions.each_of(word, None, with, &mut |opened| {
+                    sessions.each_of(word, None, with, &mut |opened| {
                         let history = opened.session.history();
                         let info = SessionInfo {
                             name: opened.name.clone(),
@@ -104,7 +108,11 @@ impl RunCommand for ListArgs {
                             source: opened.log.clone(),
                             parent: None,
                         };
-                        listed.push(session_json(&info, about_session(&history)));
+                        let of_log = OfLog {
+                            when: history.latest().and_then(|newest| time_of(newest)),
+                            used: Value::Null,
+                        };
+                        listed.push(session_json(&info, about_session(&history), of_log));
                         Ok(())
                     })?;
                 }
@@ -158,7 +166,8 @@ impl ListArgs {
                 let store = without_passwords(address.store);
                 info.name = format!("{store}#{}", info.name);
             }
-            listed.push(session_json(&info, about_of(meta.as_deref())));
+            let about = about_of(meta.as_deref());
+            listed.push(session_json(&info, about, OfLog::default()));
         }
         Ok(())
     }

@@ -64,7 +64,7 @@ impl ReadSessions {
         match contents {
             FileContents::Session(session) => return Ok(Self::one(Arc::new(session))),
             FileContents::Log(logs, note) => {
-                read.said = note;
+                read.said = note.line_with_import();
                 for log in logs {
                     read.sessions.push(opened::session_of(&log)?);
                     read.known.push((log.name, log.parent));

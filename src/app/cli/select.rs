@@ -639,7 +639,7 @@ impl Answers<'_> {
         labels: AnswerLabels<'_>,
     ) -> Result<()> {
         let (select, how) = (self.select, self.how);
-        let found = FittedAnswer::new(answer, how.budget.as_ref())?;
+        let found = FittedAnswer::new(answer, how.budget.as_ref())?.with_options(&how.options);
         let count = found.count();
         self.found += count;
         if count > 0 {

@@ -29,6 +29,8 @@ pub(super) struct FileSearch {
     pub(super) candidates: Vec<FoundCandidate>,
     /// Whether it ended before everything was seen.
     pub(super) cut: bool,
+    /// How many files have a name that is not UTF-8.
+    pub(super) unnamed: usize,
     entries: usize,
 }
 
@@ -44,7 +46,7 @@ fn is_text(name: &str) -> Option<bool> {
 
 impl FileSearch {
     /// Searches a directory, which is called `name` ("" for the root), and those below it. Hidden names, links, names that
-    /// are not UTF-8 and caches of documents are left out.
+    /// are not UTF-8 and caches of documents are left out; files with such names are counted.
     pub(super) fn below(dir: &Dir, name: &str) -> io::Result<Self> {
         let mut found = Self::default();
         found.search(dir, name, LEVELS)?;
@@ -60,13 +62,12 @@ impl FileSearch {
             }
             self.entries += 1;
             let entry = entry?;
-            if let Ok(last) = entry.file_name().into_string()
-                && !last.starts_with('.')
-            {
-                let kind = entry.file_type()?;
-                if kind.is_dir() || kind.is_file() {
-                    names.push((last, kind.is_dir()));
-                }
+            let kind = entry.file_type()?;
+            match entry.file_name().into_string() {
+                Ok(last) if last.starts_with('.') => {}
+                Ok(last) if kind.is_dir() || kind.is_file() => names.push((last, kind.is_dir())),
+                Ok(_) => {}
+                Err(_) => self.unnamed += usize::from(kind.is_file()),
             }
         }
         names.sort_unstable();
@@ -159,7 +160,14 @@ mod tests {
             }
             dir.write(name, name).expect("a file");
         }
+        #[cfg(target_os = "linux")]
+        {
+            let name: std::ffi::OsString =
+                std::os::unix::ffi::OsStringExt::from_vec(b"b\xff.json".to_vec());
+            dir.write(name, "").expect("a file");
+        }
         let found = FileSearch::below(&dir, "").expect("a directory");
+        assert_eq!(found.unnamed, usize::from(cfg!(target_os = "linux")));
         let names: Vec<String> = found
             .candidates
             .iter()

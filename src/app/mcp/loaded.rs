@@ -6,9 +6,10 @@
 use super::root::Root;
 use crate::app::calls::kept::Kept;
 use crate::app::present::folders::part_where;
-use crate::app::present::known::{LogSession, named};
+use crate::app::present::known::{LogSession, named, one_of};
+use crate::app::present::sessions::LogNote;
 use crate::app::present::stores::{StoreAddress, Which};
-use crate::app::present::{Exit, Failure, Result, clean, sessions};
+use crate::app::present::{Exit, Failure, Result, sessions};
 use crate::history::Session;
 use crate::store::{FileId, Store, id_of};
 use crate::support::diag::{Diagnostic, Error};
@@ -34,8 +35,17 @@ pub(super) struct LoadedSessions {
     pub(super) stores: OpenStores,
 }
 
-/// A session, and remarks for the client: that it is a log, fields with doubtful names.
-type LoadedSession = (Arc<Session>, Arc<str>);
+/// The tool that lists the names of sessions.
+const LISTS: &str = "pact_list_sessions";
+
+#[derive(Clone, Debug)]
+struct LoadedSession {
+    session: Arc<Session>,
+    /// Remarks for the client: that it is a log, fields with doubtful names.
+    said: Arc<str>,
+    /// Whether its log has branches or subagents besides.
+    has_others: bool,
+}
 
 /// The state of a session's files, by name: a later change makes it another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,18 +80,13 @@ impl LoadedSessions {
             && !root.handle.is_dir(name)
             && (address.which == Which::All || !root.handle.is_file(name))
         {
-            return self.stores.session(root, address);
+            let session = self.stores.session(root, address);
+            return session.map_err(|failure| failure.listed_by("pact_sessions"));
         }
         if let Some((log, part)) = part_of(root, name)? {
             let sessions = self.in_log(root, log)?;
-            let found = sessions
-                .iter()
-                .find(|one| one.part.as_deref() == Some(part));
-            let none = || {
-                let message = format!("{log} has no session `{}`", clean(part, 200));
-                Failure::plain(Exit::Missing, message).with_help("`pact_list_sessions` lists them")
-            };
-            return Ok(Arc::clone(&found.ok_or_else(none)?.session));
+            let found = one_of(&sessions, log, Some(part), LISTS)?;
+            return Ok(Arc::clone(&found.session));
         }
         let missing = || SourceError::Missing(PathBuf::from(name));
         let place = root.resolve(name)?.ok_or_else(missing)?;
@@ -90,12 +95,23 @@ impl LoadedSessions {
             let bytes = stamp.bytes();
             Ok((stamp, bytes))
         };
-        let (session, _) = self.kept.get(&place, state, |stamp, _| {
-            let (session, said) = self.load(root, stamp, Path::new(name))?;
-            let said = said + &sessions::remarks(&session);
-            Ok((session, said.into()))
+        let loaded = self.kept.get(&place, state, |stamp, _| {
+            let (session, note) = self.load(root, stamp, Path::new(name))?;
+            let said = note.line(LISTS) + &sessions::remarks(&session);
+            Ok(LoadedSession {
+                session,
+                said: said.into(),
+                has_others: note.left_out.is_some_and(|count| count > 0),
+            })
         })?;
-        Ok(session)
+        Ok(loaded.session)
+    }
+
+    /// Whether a session that was opened is of a log with branches or subagents.
+    pub(super) fn has_others(&self, root: &Root, name: &str) -> bool {
+        let place = root.resolve(name).ok().flatten();
+        let kept = place.and_then(|place| self.kept.peek(&place));
+        kept.is_some_and(|kept| kept.has_others)
     }
 
     /// The sessions of a log that a client calls `name`, with the names that the command line and the page give them.
@@ -126,11 +142,11 @@ impl LoadedSessions {
         }
         let place = root.resolve(name).ok().flatten();
         let kept = place.and_then(|place| self.kept.peek(&place));
-        kept.map_or_else(|| "".into(), |(_, said)| said)
+        kept.map_or_else(|| "".into(), |kept| kept.said)
     }
 
     /// Reads a session, or a log of one; messages call it `path`. A log has a note that says so.
-    fn load(&self, root: &Root, stamp: &Stamp, path: &Path) -> Result<(Arc<Session>, String)> {
+    fn load(&self, root: &Root, stamp: &Stamp, path: &Path) -> Result<(Arc<Session>, LogNote)> {
         let read = |part: &FileState, called: &Path| {
             let failed = |error| SourceError::Io(called.to_owned(), error);
             let file = root.handle.open(&part.place).map_err(failed)?;
@@ -148,7 +164,7 @@ impl LoadedSessions {
         let built = sessions::build_or_logs(documents, path, file.map(|file| file.bytes), || {
             read(file.ok_or_else(missing)?, path)
         });
-        built?.one(path)
+        built?.one(path, LISTS)
     }
 }
 

@@ -6,6 +6,7 @@
 //!     lines        the streams, and their ends; messages on standard error
 //!       load       counts of what is on its way
 //!   tools          failures as clients know them
+//!     pages        answers in parts, kept for the next part
 //!     context      caches of documents
 //!     sessions     which sessions there are, and what they have
 //!       found      files that may be sessions
@@ -21,6 +22,7 @@ mod found;
 mod lines;
 mod load;
 mod loaded;
+mod pages;
 mod root;
 mod server;
 mod sessions;

@@ -5,7 +5,7 @@ use super::root::plain;
 use super::state::ServerState;
 use crate::app::calls::CallAnswer;
 use crate::app::calls::arguments::Arguments;
-use crate::app::present::stores::{StoreAddress, Which, about_of, none_of, session_json};
+use crate::app::present::stores::{OfLog, StoreAddress, Which, about_of, none_of, session_json};
 use crate::app::present::{Failure, Result, answer, clean};
 use crate::history::{Position, Session};
 use crate::inspect::{Field, FieldValue, Fields, FieldsReport};
@@ -43,6 +43,9 @@ struct SessionListing {
     not_opened_more: Option<usize>,
     /// Files that are neither sessions nor logs of one.
     no_session: OtherFiles,
+    /// How many files have a name that is not UTF-8, so that no call can name them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unnamed: Option<usize>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
 }
@@ -84,6 +87,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<CallAns
         state,
         listing: SessionListing {
             cut: found.cut,
+            unnamed: (found.unnamed > 0).then_some(found.unnamed),
             ..SessionListing::default()
         },
         fields: Fields::default(),
@@ -134,14 +138,18 @@ impl ListingMaker<'_> {
     }
 
     fn file(&mut self, part: FoundFile) {
-        if self.describe(part.path.clone(), Some(part.bytes)) {
+        let state = self.state;
+        if self.describe(part.path.clone(), Some(part.bytes))
+            && !state.loaded.has_others(&state.root, &part.path)
+        {
             return;
         }
-        // It may be a log of several sessions.
-        let state = self.state;
+        // It may be a log of several sessions, or have branches and subagents.
         let sessions = state.loaded.in_log(&state.root, &part.path);
-        let sessions = sessions.iter().flat_map(|sessions| sessions.iter());
-        let mut sessions = sessions.filter(|one| !one.belongs).peekable();
+        let mut sessions = sessions
+            .iter()
+            .flat_map(|sessions| sessions.iter())
+            .peekable();
         if sessions.peek().is_none() {
             self.other(part.path.clone());
         }
@@ -296,8 +304,10 @@ pub(super) fn stored(state: &ServerState, arguments: &Arguments) -> Result<CallA
         address.one_in(|| Ok(Arc::clone(&store)))?;
     }
     let found = store.page(address.glob(), "", usize::MAX)?;
-    let line =
-        |one: &ListedInfo| session_json(&one.info, about_of(one.meta.as_deref())).to_string();
+    let line = |one: &ListedInfo| {
+        let about = about_of(one.meta.as_deref());
+        session_json(&one.info, about, OfLog::default()).to_string()
+    };
     let lines: Vec<String> = found.iter().map(line).collect();
     Ok(CallAnswer {
         result: lines.join("\n"),

@@ -1,6 +1,7 @@
 //! The tools: their names and arguments, which `calls/tools.json` has, and the function of each.
 
-use super::state::{ANSWER, ServerState};
+use super::pages::{ANSWER, WholeAnswer, WholeCall};
+use super::state::ServerState;
 use super::{context, sessions};
 pub(super) use crate::app::calls::CallEntry as McpTool;
 use crate::app::calls::arguments::Arguments;
@@ -8,7 +9,7 @@ use crate::app::calls::{CallAnswer, FROZEN, TABLE, reports};
 use crate::app::present::answer::with_notes_as_json;
 use crate::app::present::{Exit, Failure, Result};
 use serde_json::{Map, Value, json};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 type ToolFunction = fn(&ServerState, &Arguments) -> Result<CallAnswer>;
 
@@ -85,9 +86,35 @@ impl McpTool {
             };
             ToolRefusal { failure, code }
         })?;
+        if self.is_frozen() {
+            return self.run(state, &arguments);
+        }
+        let call = WholeCall::new(&self.name, &arguments);
+        // Who asks for the second part will ask for the others: from then on the answer is kept while its sessions are as
+        // they were before it was made.
+        let before = arguments.text("cursor").and_then(|_| call.of(state).ok());
+        let kept = before.as_ref();
+        let kept = kept.and_then(|before| state.answers.get(&call, before));
+        let whole = match kept {
+            Some(whole) => whole,
+            None => {
+                let whole = WholeAnswer::new(self.run(state, &arguments)?);
+                let whole = Arc::new(whole);
+                if let Some(before) = before {
+                    state.answers.keep(&call, before, &whole);
+                }
+                whole
+            }
+        };
+        let page = whole.page(&call, &arguments);
+        page.map_err(|failure| self.refused(failure))
+    }
+
+    /// The whole answer of a call.
+    fn run(&self, state: &ServerState, arguments: &Arguments) -> Result<CallAnswer, ToolRefusal> {
         let run = RUN.iter().find(|(name, _)| *name == self.name);
         let answer = match run {
-            Some((_, run)) => run(state, &arguments),
+            Some((_, run)) => run(state, arguments),
             None => Err(Failure::internal("the tool has no function")),
         };
         let mut answer = answer.map_err(|failure| self.refused(failure))?;
@@ -98,12 +125,7 @@ impl McpTool {
         if !arguments.asks_for_nodes() {
             answer.said = with_notes_as_json(&answer.said);
         }
-        if self.is_frozen() {
-            return Ok(answer);
-        }
-        answer
-            .page(&self.name, &arguments)
-            .map_err(|failure| self.refused(failure))
+        Ok(answer)
     }
 }
 
@@ -230,9 +252,42 @@ mod tests {
                 .map(|block| json!({"nodeType": "cb", "id": format!("b{block}"), "content": format!("text {block} {cycle}")}))
                 .collect();
             let sys = json!({"nodeType": "^sys", "id": "^sys", "children": blocks});
-            json!({"cycle": cycle, "root": {"children": [sys]}}).to_string() + "\n"
+            let meta = json!({"source": "request"});
+            json!({"cycle": cycle, "meta": meta, "root": {"children": [sys]}}).to_string() + "\n"
         });
         lines.collect()
+    }
+
+    /// From the second part on an answer is kept while its session is as it was.
+    #[test]
+    fn parts_of_an_answer_are_of_one_computation() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let write = |text: &str| std::fs::write(directory.path().join("s.jsonl"), text);
+        write(&session()).expect("a file");
+        let root = Root::open(directory.path()).expect("a directory");
+        let state = ServerState::new(root, Limits::default());
+        let tool = McpTool::named("pact_tokens").expect("a tool");
+        let sent = json!({"session": "s.jsonl", "over": "@history", "limit": 1000});
+        let part = |cursor: Option<&str>| {
+            let mut sent = sent.as_object().expect("an object").clone();
+            sent.insert("cursor".to_owned(), cursor.into());
+            let cancel = Cancel::at_check(0);
+            let answer = cancel.run(|| tool.call("pact_tokens", &state, sent).ok());
+            let answer = answer.expect("not cancelled");
+            let next = answer.and_then(|answer| {
+                let last = answer.said.lines().last().map(str::to_owned)?;
+                let last: Value = serde_json::from_str(&last).ok()?;
+                Some(last["next"]["cursor"].as_str()?.to_owned())
+            });
+            (next, cancel.checks().0)
+        };
+        let (second, _) = part(None);
+        let (third, made) = part(second.as_deref());
+        let (fourth, kept) = part(third.as_deref());
+        assert!(fourth.is_some() && made > 10 * (kept + 1), "{made} {kept}");
+        // Of another session it is made again, and the cursor is not of it.
+        write(&session().replace("text", "texts")).expect("a file");
+        assert_eq!(part(fourth.as_deref()).0, None);
     }
 
     /// A call looks at its token while it works, and hardly more after the token was set: a look is at most a

@@ -5,14 +5,16 @@ use crate::advice::EmptyReason;
 use crate::budget::Query;
 use crate::engine::EmptyAnswer;
 use crate::engine::{Answer, Fit, Node, Prepared};
-use crate::history::Session;
+use crate::history::{RangeOptions, Session, SnapshotDiff};
 use crate::index::Snapshot;
-use crate::inspect::Divergence;
+use crate::inspect::{Divergence, ParameterChange, parameters};
+use crate::json::JsonValue;
 pub(crate) use crate::json::quoted;
 use crate::logs::write_members;
 use crate::support::cancel::check;
 use crate::support::diag::{ColorChoice, Warning};
 use crate::support::text::{counted, printable};
+use crate::tree::timestamp::is_position;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -50,6 +52,22 @@ impl Write for PolledText {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// What changed between two snapshots, with the parameters of their requests.
+#[derive(Serialize)]
+pub(crate) struct SnapshotChanges {
+    #[serde(flatten)]
+    pub(crate) diff: SnapshotDiff,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) parameters: Vec<ParameterChange>,
+}
+
+impl From<SnapshotDiff> for SnapshotChanges {
+    fn from(diff: SnapshotDiff) -> Self {
+        let parameters = parameters(&diff.older.0, &diff.newer.0);
+        Self { diff, parameters }
     }
 }
 
@@ -93,6 +111,8 @@ impl Unfitting {
 pub(crate) struct FittedAnswer<'a> {
     pub(crate) answer: &'a Answer,
     pub(crate) fit: Option<Fit<'a>>,
+    /// Whether rows were selected with options that say what is shown of changes.
+    is_optioned: bool,
 }
 
 impl<'a> FittedAnswer<'a> {
@@ -109,7 +129,17 @@ impl<'a> FittedAnswer<'a> {
                     .with_help("a budget takes one snapshot, @*, @mode=union or @mode=latest"));
             }
         };
-        Ok(Self { answer, fit })
+        Ok(Self {
+            answer,
+            fit,
+            is_optioned: false,
+        })
+    }
+
+    /// The options that the answer was made with.
+    pub(crate) fn with_options(mut self, options: &RangeOptions) -> Self {
+        self.is_optioned = matches!(self.answer, Answer::Rows(_)) && options.are_of_changes();
+        self
     }
 
     /// One JSON value: the blocks that fit (in the form of `context resolve`), a list of ids, or
@@ -168,6 +198,12 @@ impl<'a> FittedAnswer<'a> {
         if let Some(fit) = self.fit.as_ref().filter(|fit| fit.others > 0) {
             let others = counted(fit.others as u64, "node");
             let message = format!("a budget takes blocks only; {others} found are none");
+            let _ = writeln!(lines, "note: {message}");
+            notes.push(json!({"message": message}));
+        }
+        if self.is_optioned {
+            let message = "options that say what is shown of changes do nothing here: \
+                           the answer has nodes";
             let _ = writeln!(lines, "note: {message}");
             notes.push(json!({"message": message}));
         }
@@ -309,7 +345,7 @@ pub(crate) fn snapshot_label(snapshot: &Snapshot) -> String {
 
 /// Appends a line with the node as one JSON object: its own members without `children`, and
 /// `id` (a root may have come without one), `depth`, `parent_id`, `snapshot` and the `labels`, which
-/// are names and texts.
+/// are names and texts. A log without times gives them without `created_at_iso`.
 pub(crate) fn node_json(node: Node<'_>, labels: &[(&str, &str)], out: &mut String) {
     let null = || "null".to_owned();
     let depth = node.depth().map(|depth| depth.to_string());
@@ -320,6 +356,10 @@ pub(crate) fn node_json(node: Node<'_>, labels: &[(&str, &str)], out: &mut Strin
         ("parent_id", parent.unwrap_or_else(null)),
         ("snapshot", quoted(&label(node))),
     ];
+    let time = node.row().field("created_at_iso").and_then(JsonValue::text);
+    if time.is_some_and(is_position) {
+        more.push(("created_at_iso", String::new()));
+    }
     more.extend(labels.iter().map(|(name, text)| (*name, quoted(text))));
     // As the members of the node are.
     more.sort_unstable();

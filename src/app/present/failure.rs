@@ -181,6 +181,23 @@ impl Failure {
         }
     }
 
+    /// Advises what a client has instead of `pactql sessions`, where that is the advice.
+    pub(crate) fn listed_by(self, lists: &str) -> Self {
+        let help = match &self {
+            Self::Plain { help, .. } | Self::Input(_, help) => help.clone(),
+            Self::Selector(error, _) => error.first().help.as_ref().map(ToString::to_string),
+            Self::ClosedPipe => None,
+        };
+        let rest = help.as_deref().and_then(|help| {
+            let after = help.strip_prefix("`pactql sessions")?;
+            after.split_once('`')
+        });
+        match rest {
+            Some((_, rest)) => self.advised(format!("`{lists}`{rest}")),
+            None => self,
+        }
+    }
+
     /// As [`Failure::with_help`], also of the error of a selector.
     pub(crate) fn advised(self, help: impl Into<String>) -> Self {
         match self {

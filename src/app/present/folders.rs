@@ -4,6 +4,7 @@ use super::failure::{Exit, Failure, Result};
 use super::sessions;
 use super::stores::StoreAddress;
 use crate::logs::{self, ImportOptions, agent_logs, import, is_opencode, is_storage, log_of};
+use crate::support::text::{counted, printable};
 use crate::tree::Limits;
 use crate::tree::source::{check_listed, files_below, files_in, read_file, sessions_in};
 use std::cmp::Reverse;
@@ -21,6 +22,8 @@ pub(crate) struct LogSource {
     pub(crate) is_listed: bool,
     /// The word, where one session is meant that it may have: [`part_of`] says which.
     pub(crate) part: Option<String>,
+    /// Whether its name is not UTF-8: `path` shows it, and opens nothing.
+    pub(crate) is_unnamed: bool,
 }
 
 impl LogSource {
@@ -34,6 +37,7 @@ impl LogSource {
             stem: stem.to_owned(),
             is_listed: false,
             part: None,
+            is_unnamed: false,
         }
     }
 
@@ -51,6 +55,10 @@ impl LogSource {
     pub(crate) fn check(&self) -> Result<()> {
         if !self.is_listed {
             return Ok(());
+        }
+        if self.is_unnamed {
+            let message = format!("the name of {} is not UTF-8", printable(&self.path));
+            return Err(Failure::plain(Exit::Io, message).with_help("give the file another name"));
         }
         check_listed(Path::new(&self.path)).map_err(|error| Failure::file(&self.path, &error))
     }
@@ -84,10 +92,28 @@ impl LogSource {
                 path: file.display().to_string(),
                 is_listed: !is_storage(&file),
                 part: None,
+                is_unnamed: file.to_str().is_none(),
             }
         });
         Ok(files.collect())
     }
+}
+
+/// What is said of files of folders that were left out, a text for each reason; nothing if there are none.
+pub(crate) fn said_of_left_out(files: &[&LogSource]) -> Vec<String> {
+    let (unnamed, others): (Vec<&LogSource>, Vec<&LogSource>) =
+        files.iter().partition(|file| file.is_unnamed);
+    let both = [
+        (others, "without a session or a log that is read"),
+        (unnamed, "whose name is not UTF-8"),
+    ];
+    let said = both.into_iter().filter_map(|(files, why)| {
+        let first = printable(&files.first()?.path);
+        let more = if files.len() > 1 { ", …" } else { "" };
+        let count = counted(files.len() as u64, "file");
+        Some(format!("left out {count} {why}: {first}{more}"))
+    });
+    said.collect()
 }
 
 /// Whether a folder of opencode has a database beside it that has its sessions since.

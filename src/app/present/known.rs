@@ -4,15 +4,20 @@
 //! were, and only for the program that wrote it. The file may be deleted, and one that cannot be read or written is left
 //! out. This file must not know how sessions are listed.
 
+use super::clean;
 use super::failure::Result;
+use super::failure::{Exit, Failure};
 use super::folders::LogSource;
 use super::followed::FollowedLogs;
+use super::sessions::one_of_several;
 use super::sessions::{FileContents, in_folder, open_or_logs, session_of};
-use super::stores::about_session;
+use super::stores::{OfLog, about_session, session_json};
 use crate::history::Session;
 use crate::inspect::{Prices, Usage, UsageBy, time_of};
 use crate::logs::file::output;
+use crate::logs::position_of;
 use crate::logs::{ImportedSession, is_opencode, is_storage, session_names, stem};
+use crate::store::SessionInfo;
 use crate::tree::Limits;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -38,11 +43,15 @@ pub(crate) struct KnownSession {
     pub(crate) model: Option<String>,
     pub(crate) when: Option<String>,
     pub(crate) steps: usize,
+    cycle: Option<i64>,
+    working: bool,
+    /// Whether it is of a log, and not of a file of snapshots.
+    is_of_log: bool,
     /// Tokens in and out, if the log has the provider's counts.
     pub(crate) tokens: Option<u64>,
     /// What its calls cost, if a price is known.
     pub(crate) cost: Option<String>,
-    pub(crate) used: Value,
+    used: Value,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -67,12 +76,27 @@ pub(crate) struct KnownLogs {
 }
 
 impl KnownSession {
-    /// A line of `pactql sessions --json` (INSPECT §4).
-    pub(crate) fn json(&self, name: &str) -> Value {
-        json!({
-            "name": name, "title": self.title, "project": self.project, "agent": self.agent, "model": self.model,
-            "when": self.when, "steps": self.steps, "used": self.used,
-        })
+    /// A line of `pactql sessions --json` (INSPECT §4); `path` is that of its file.
+    pub(crate) fn json(&self, path: &str) -> Value {
+        let info = SessionInfo {
+            name: match &self.part {
+                None => path.to_owned(),
+                Some(part) => format!("{path}#{part}"),
+            },
+            snapshots: self.steps,
+            cycle: self.cycle,
+            working: self.working,
+            created_at_ns: 0,
+            committed_at_ns: None,
+            source: self.is_of_log.then(|| path.to_owned()),
+            parent: None,
+        };
+        let of_log = OfLog {
+            when: self.when.clone(),
+            used: self.used.clone(),
+        };
+        let about = [&self.title, &self.project, &self.agent, &self.model];
+        session_json(&info, about.map(Clone::clone), of_log)
     }
 }
 
@@ -175,6 +199,10 @@ pub(crate) struct LogSession {
     pub(crate) part: Option<String>,
     pub(crate) belongs: bool,
     pub(crate) session: Arc<Session>,
+    /// Its name as an import gives it; `None` of a file of snapshots.
+    given: Option<String>,
+    /// Its name in the log, if that has one.
+    own: Option<String>,
     /// What is said of the log: a note on lines of it that could not be read, or nothing.
     pub(crate) said: Arc<str>,
 }
@@ -206,11 +234,13 @@ pub(crate) fn named(path: &Path, contents: FileContents) -> Result<Vec<LogSessio
                 part: None,
                 belongs: false,
                 session: Arc::new(session),
+                given: None,
+                own: None,
                 said: Arc::from(""),
             }]);
         }
         FileContents::Neither(failure) => return Err(failure),
-        FileContents::Log(logs, said) => (logs, Arc::from(said)),
+        FileContents::Log(logs, note) => (logs, Arc::from(note.line_with_import())),
     };
     let belongs = |log: &ImportedSession| {
         let name = log.name.as_deref().unwrap_or_default();
@@ -229,10 +259,38 @@ pub(crate) fn named(path: &Path, contents: FileContents) -> Result<Vec<LogSessio
             part: (at > 0 || !is_one).then(|| part.clone()),
             belongs,
             session: session_of(log)?,
+            given: Some(given.clone()),
+            own: log.name.clone(),
             said: Arc::clone(&said),
         })
     });
     sessions.collect()
+}
+
+/// The session of the log at `path` that a word names, by the name of an import or by that in the log; without a word the one
+/// that the log is. `lists` is what a client lists the names with.
+///
+/// # Errors
+/// The log has none of this name; it has several, and none is named.
+pub(crate) fn one_of<'s>(
+    sessions: &'s [LogSession],
+    path: &str,
+    word: Option<&str>,
+    lists: &str,
+) -> Result<&'s LogSession> {
+    let Some(word) = word else {
+        let own = || sessions.iter().filter(|one| !one.belongs).count();
+        let several = || one_of_several(Path::new(path), own(), lists);
+        let found = sessions.iter().find(|one| one.part.is_none());
+        return found.ok_or_else(several);
+    };
+    let names = sessions.iter();
+    let names = names.map(|one| (one.given.as_deref(), one.own.as_deref()));
+    let found = position_of(word, names).and_then(|at| sessions.get(at));
+    found.ok_or_else(|| {
+        let message = format!("{path} has no session `{}`", clean(word, 200));
+        Failure::plain(Exit::Missing, message).with_help(format!("`{lists}` lists them"))
+    })
 }
 
 fn described(file: &LogSource, log: &LogSession) -> Option<KnownSession> {
@@ -253,6 +311,9 @@ fn described(file: &LogSource, log: &LogSession) -> Option<KnownSession> {
         model,
         when: newest.and_then(|newest| time_of(newest)),
         steps: history.committed().len(),
+        cycle: history.cycles().max(),
+        working: history.has_working(),
+        is_of_log: log.given.is_some(),
         tokens: (used.requests > used.uncounted)
             .then(|| used.input_tokens.saturating_add(used.output_tokens)),
         cost: has_price.then(|| used.nano_dollars.to_string()),

@@ -1,13 +1,12 @@
 //! All sessions of a path, each with its name: what the Python package opens, as the command line reads and names them.
 
 use super::failure::{Failure, Result};
-use super::folders::{LogSource, files_of, newest_logs};
+use super::folders::{LogSource, files_of, newest_logs, said_of_left_out};
 use super::followed::begins_as_session;
 use super::sessions::{self, FileContents};
 use super::stores::{self, Access, StoreAddress};
 use crate::history::Session;
 use crate::logs::{KnownNames, is_opencode, names, unique};
-use crate::support::text::counted;
 use crate::tree::source::read_all;
 use crate::tree::{InputError, Limits, SourceError};
 use rayon::prelude::*;
@@ -117,6 +116,7 @@ fn open(path: &Path) -> Result<(Vec<OpenedSession>, Vec<String>)> {
                         belongs: sessions::belongs(log),
                     });
                 }
+                let note = note.line_with_import();
                 let note = note.trim_start_matches("note: ").trim_end();
                 notes.extend((!note.is_empty()).then(|| note.to_owned()));
             }
@@ -134,8 +134,8 @@ fn open(path: &Path) -> Result<(Vec<OpenedSession>, Vec<String>)> {
             belongs: false,
         });
     }
-    if let Some((file, _)) = left_out.first() {
-        let (path, count) = (file.path.clone(), left_out.len() as u64);
+    if !left_out.is_empty() {
+        let count = left_out.len();
         if opened.is_empty() {
             let (_, failure) = left_out.swap_remove(0);
             return Err(match count {
@@ -143,11 +143,8 @@ fn open(path: &Path) -> Result<(Vec<OpenedSession>, Vec<String>)> {
                 _ => failure.with_help(format!("none of {count} files can be read")),
             });
         }
-        notes.push(format!(
-            "left out {} without a session or a log that is read: {path}{}",
-            counted(count, "file"),
-            if count > 1 { ", …" } else { "" }
-        ));
+        let files: Vec<&LogSource> = left_out.iter().map(|(file, _)| *file).collect();
+        notes.extend(said_of_left_out(&files));
     }
     Ok((opened, notes))
 }

@@ -35,27 +35,70 @@ pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session> {
 /// What a file holds.
 pub(crate) enum FileContents {
     Session(Session),
-    /// The sessions of a log, and a note that says that it is one.
-    Log(Vec<ImportedSession>, String),
+    /// The sessions of a log, and what is said of it.
+    Log(Vec<ImportedSession>, LogNote),
     /// Neither, and why.
     Neither(Failure),
 }
 
+/// What is said of a log that was read.
+#[derive(Debug, Default)]
+pub(crate) struct LogNote {
+    /// The note, without a full stop; empty if there is nothing to say.
+    text: String,
+    /// How many branches and subagents were left out; `None` if the log was read whole.
+    pub(crate) left_out: Option<usize>,
+}
+
+impl LogNote {
+    /// The note as a line; `lists` is what names the sessions that were left out.
+    pub(crate) fn line(&self, lists: &str) -> String {
+        let lists = match self.left_out {
+            None | Some(0) => String::new(),
+            Some(1) => format!("; `{lists}` names it"),
+            Some(_) => format!("; `{lists}` names them"),
+        };
+        self.with(&lists)
+    }
+
+    /// The note as a line, with the command that keeps what was read.
+    pub(crate) fn line_with_import(&self) -> String {
+        self.with(match self.left_out {
+            None => "",
+            Some(0 | 1) => "; `pactql import` keeps it",
+            Some(_) => "; `pactql import` keeps them",
+        })
+    }
+
+    fn with(&self, more: &str) -> String {
+        if self.text.is_empty() {
+            return String::new();
+        }
+        format!("note: {}{more}\n", self.text)
+    }
+}
+
 impl FileContents {
-    /// The one session of `path`, and the note.
-    pub(crate) fn one(self, path: &Path) -> Result<(Arc<Session>, String)> {
+    /// The one session of `path`, and what is said of it; `lists` is what names the sessions of a log.
+    pub(crate) fn one(self, path: &Path, lists: &str) -> Result<(Arc<Session>, LogNote)> {
         match self {
-            Self::Session(session) => Ok((Arc::new(session), String::new())),
+            Self::Session(session) => Ok((Arc::new(session), LogNote::default())),
             Self::Log(sessions, note) => match &sessions[..] {
                 [session] => Ok((session_of(session)?, note)),
-                several => Err(expected_one(path, several.len()).with_help(format!(
-                    "name one of them: {}#NAME; `pact_list_sessions` lists the names",
-                    path.display()
-                ))),
+                several => Err(one_of_several(path, several.len(), lists)),
             },
             Self::Neither(failure) => Err(failure),
         }
     }
+}
+
+/// As [`expected_one`], with the help that `lists` names the sessions.
+pub(crate) fn one_of_several(path: &Path, count: usize, lists: &str) -> Failure {
+    let help = format!(
+        "name one of them: {}#NAME; `{lists}` lists the names",
+        path.display()
+    );
+    expected_one(path, count).with_help(help)
 }
 
 /// Says that a log has several sessions.
@@ -141,8 +184,12 @@ pub(crate) fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<FileContents> {
 fn log_in(path: &Path, log: Imported) -> FileContents {
     let unreadable = log.report.unreadable();
     let path = printable(&path.display().to_string());
-    let note = unreadable.map(|lines| format!("note: read {path} without {lines}\n"));
-    FileContents::Log(log.sessions, note.unwrap_or_default())
+    let text = unreadable.map(|lines| format!("read {path} without {lines}"));
+    let note = LogNote {
+        text: text.unwrap_or_default(),
+        left_out: None,
+    };
+    FileContents::Log(log.sessions, note)
 }
 
 /// Whether a file has a document, or begins as one.
@@ -253,7 +300,7 @@ fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
 
 /// The sessions of a log, and a note that says that it was one. Branches and subagents are left out. `None` if the
 /// bytes are not a log.
-pub(crate) fn of_log(bytes: &[u8]) -> Option<(Vec<ImportedSession>, String)> {
+pub(crate) fn of_log(bytes: &[u8]) -> Option<(Vec<ImportedSession>, LogNote)> {
     if bytes.trim_ascii().is_empty() {
         return None;
     }
@@ -273,7 +320,7 @@ pub(crate) fn belongs(session: &ImportedSession) -> bool {
 }
 
 /// The sessions of an imported log without branches and subagents, and a note that says so.
-fn own(imported: Imported) -> Option<(Vec<ImportedSession>, String)> {
+fn own(imported: Imported) -> Option<(Vec<ImportedSession>, LogNote)> {
     let (others, own): (Vec<_>, Vec<_>) = imported.sessions.into_iter().partition(belongs);
     if own.is_empty() || imported.report.messages(Fate::Understood) == 0 {
         return None;
@@ -292,10 +339,10 @@ fn own(imported: Imported) -> Option<(Vec<ImportedSession>, String)> {
     } else {
         format!("; {} left out", parts.join(" and "))
     };
-    let keeps = if others.len() > 1 { "them" } else { "it" };
-    let note = format!(
-        "note: read as a log ({format}){without}{left_out}; `pactql import` keeps {keeps}\n"
-    );
+    let note = LogNote {
+        text: format!("read as a log ({format}){without}{left_out}"),
+        left_out: Some(others.len()),
+    };
     Some((own, note))
 }
 

@@ -250,19 +250,33 @@ pub(crate) fn about_session(history: &History) -> About {
     [title.or_else(words), project, agent, model]
 }
 
-/// A line of `pactql sessions --json`.
-pub(crate) fn session_json(info: &SessionInfo, about: About) -> Value {
+/// What is known of a session in a log or a file besides, and of none in a store without reading it.
+#[derive(Debug, Default)]
+pub(crate) struct OfLog {
+    /// The time of its newest step.
+    pub(crate) when: Option<String>,
+    /// What its calls used, as JSON.
+    pub(crate) used: Value,
+}
+
+/// A line of `pactql sessions --json`: the same members for a session of a store, of a log and of a file, in which `null` is
+/// what is not known.
+pub(crate) fn session_json(info: &SessionInfo, about: About, of_log: OfLog) -> Value {
     let time = |nanos: i64| millis(&rfc3339_of_nanos(nanos));
+    let committed = info.committed_at_ns.map(time);
     let mut json = json!({
         "name": info.name,
+        "steps": info.snapshots,
         "snapshots": info.snapshots,
         "cycle": info.cycle,
         "working": info.working,
+        "when": of_log.when.or_else(|| committed.clone()),
         // Not known of a session outside a store.
         "created": (info.created_at_ns != 0).then(|| time(info.created_at_ns)),
-        "committed": info.committed_at_ns.map(time),
+        "committed": committed,
         "source": info.source,
         "parent": info.parent,
+        "used": of_log.used,
     });
     for (name, text) in ABOUT.iter().zip(about) {
         json[name] = json!(text);

@@ -6,15 +6,15 @@
 
 use crate::app::calls::arguments::Arguments;
 use crate::app::calls::kept::Kept;
-use crate::app::calls::{CallAnswer, Engines, SessionSource};
+use crate::app::calls::{CallAnswer, Engines, NamedSession, SessionSource};
 use crate::app::present::folders::{
     LogSource, files_of, logs_of_machine, sort_newest_first, state_of,
 };
 use crate::app::present::followed::FollowedLogs;
-use crate::app::present::known::{KnownLogs, KnownSession, LogSession, sessions_of};
+use crate::app::present::known::{KnownLogs, LogSession, one_of, sessions_of};
 use crate::app::present::sessions::open_or_logs;
 use crate::app::present::stores::{
-    self, Access, StoreAddress, about_of, session_json, without_passwords,
+    self, Access, OfLog, StoreAddress, about_of, session_json, without_passwords,
 };
 use crate::app::present::{Exit, Failure, Result};
 use crate::engine::Engine;
@@ -36,6 +36,9 @@ use std::time::SystemTime;
 
 /// The most bytes of sessions that are kept to answer the next request: indexes of sessions of stores, and sessions of logs.
 const CACHE_BYTES: u64 = 128 << 20;
+
+/// The route that lists the names of sessions.
+const LISTS: &str = "/api/sessions";
 
 /// What a byte of a log counts for: what is read of it and what is made of that.
 const OF_LOG: u64 = 2;
@@ -92,6 +95,15 @@ struct StorePlace {
     glob: String,
     /// What is before a session's name: nothing if there is only this store.
     prefix: String,
+}
+
+/// What there is now.
+struct FoundPlaces {
+    stores: Vec<StorePlace>,
+    /// The log written last first.
+    logs: Vec<LogSource>,
+    /// How many files of folders have a name that is not UTF-8, so that no client can name them.
+    unnamed: usize,
 }
 
 /// A place in the list, in which stores come before logs.
@@ -335,8 +347,8 @@ impl Places {
         (self.kept.bytes() + stores as u64, CACHE_BYTES)
     }
 
-    /// The stores and the logs that there are now, the log written last first.
-    fn look(&self) -> Result<(Vec<StorePlace>, Vec<LogSource>)> {
+    /// The stores and the logs that there are now.
+    fn look(&self) -> Result<FoundPlaces> {
         let (mut stores, mut logs) = (Vec::new(), Vec::new());
         for place in &self.words {
             match place {
@@ -353,10 +365,17 @@ impl Places {
             stores.extend(self.store_in_folder(&file.path));
             false
         });
+        let all = logs.len();
+        logs.retain(|file| !file.is_unnamed);
+        let unnamed = all - logs.len();
         sort_newest_first(&mut logs);
         let named = logs.iter().map(|file| (file.path.clone(), file.clone()));
         *lock(&self.files) = named.collect();
-        Ok((stores, logs))
+        Ok(FoundPlaces {
+            stores,
+            logs,
+            unnamed,
+        })
     }
 
     /// A store that a folder has; `None` of a file that is not one.
@@ -384,7 +403,11 @@ impl Places {
         let words: Vec<&str> = search.split_whitespace().collect();
         let limit = arguments.size("limit").unwrap_or(ROWS).clamp(1, MOST_ROWS);
         let from = ListCursor::parse(arguments.text("cursor"))?;
-        let (stores, logs) = self.look()?;
+        let FoundPlaces {
+            stores,
+            logs,
+            unnamed,
+        } = self.look()?;
         let (first_store, mut next_log, mut next_session) = match &from {
             ListCursor::Store(number, _) => (*number, 0, 0),
             ListCursor::Log(number, session) => (stores.len(), *number, *session),
@@ -403,7 +426,8 @@ impl Places {
                 for ListedInfo { mut info, meta } in page {
                     after.clone_from(&info.name);
                     info.name.insert_str(0, &place.prefix);
-                    let row = session_json(&info, about_of(meta.as_deref()));
+                    let about = about_of(meta.as_deref());
+                    let row = session_json(&info, about, OfLog::default());
                     if !part.add(row, ListCursor::Store(number, after.clone())) {
                         break 'stores;
                     }
@@ -438,8 +462,9 @@ impl Places {
             total += place.store.count(&place.glob)?;
         }
         let next = part.is_cut.then(|| part.after.text());
-        let answer =
-            json!({"sessions": part.rows, "next": next, "total": total, "write": self.write});
+        let answer = json!({
+            "sessions": part.rows, "next": next, "total": total, "unnamed": unnamed, "write": self.write,
+        });
         Ok(answer.to_string().into())
     }
 
@@ -469,13 +494,10 @@ impl Places {
                 others.remove(&file.path);
             }
         }
-        let rows = logs.iter().zip(known).map(|(file, known)| {
-            let row = |one: &KnownSession| match &one.part {
-                None => one.json(&file.path),
-                Some(part) => one.json(&format!("{}#{part}", file.path)),
-            };
-            known.iter().map(row).collect()
-        });
+        let rows = logs
+            .iter()
+            .zip(known)
+            .map(|(file, known)| known.iter().map(|one| one.json(&file.path)).collect());
         rows.collect()
     }
 
@@ -488,7 +510,7 @@ impl Places {
         self.look()?;
         let missing = || {
             let failure = Failure::plain(Exit::Missing, "no session has this name");
-            failure.with_help("`/api/sessions` lists the names")
+            failure.with_help(format!("`{LISTS}` lists the names"))
         };
         self.find_listed(name)?.ok_or_else(missing)
     }
@@ -565,10 +587,8 @@ impl Places {
     /// The session of a log, by its name in it.
     fn part_of(&self, file: &LogSource, part: Option<&str>) -> Result<Arc<Session>> {
         let sessions = self.in_log(file)?;
-        let mut sessions = sessions.iter();
-        let session = sessions.find(|one| one.part.as_deref() == part);
-        let none = || Failure::plain(Exit::Missing, "the log has no session of this name");
-        Ok(Arc::clone(&session.ok_or_else(none)?.session))
+        let found = one_of(&sessions, &file.path, part, LISTS)?;
+        Ok(Arc::clone(&found.session))
     }
 
     /// What is said of the log of a session that was just read: a line, or nothing. A log that is too large to keep is not
@@ -606,7 +626,7 @@ impl Places {
     /// A number that is another when the list is, and how many lines the list has.
     pub(super) fn mark(&self) -> Result<(u64, usize)> {
         let mut hasher = DefaultHasher::new();
-        let (stores, logs) = self.look()?;
+        let FoundPlaces { stores, logs, .. } = self.look()?;
         let mut total = self.count(&logs);
         for place in stores {
             let (version, sessions) = place.store.mark(&place.glob)?;
@@ -628,9 +648,27 @@ impl SessionSource for Places {
 
     fn session(&self, name: &str) -> Result<Arc<Session>> {
         match self.find(name)? {
-            Named::Stored(store, name) => Ok(store.session(&name)?),
+            Named::Stored(store, name) => {
+                let session = store.session(&name);
+                session.map_err(|error| Failure::from(error).listed_by(LISTS))
+            }
             Named::InLog(file, part) => self.part_of(&file, part.as_deref()),
         }
+    }
+
+    fn sessions(&self, name: &str) -> Result<Vec<NamedSession>> {
+        let Named::InLog(file, None) = self.find(name)? else {
+            return Ok(vec![(name.to_owned(), self.session(name)?)]);
+        };
+        let sessions = self.in_log(&file)?;
+        let named = sessions.iter().map(|one| {
+            let name = match &one.part {
+                None => file.path.clone(),
+                Some(part) => format!("{}#{part}", file.path),
+            };
+            (name, Arc::clone(&one.session))
+        });
+        Ok(named.collect())
     }
 }
 

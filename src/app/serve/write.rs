@@ -153,11 +153,18 @@ pub(super) async fn attempts(State(app): State<Arc<App>>, request: Request) -> A
             (None, Some(ending)) => Box::new(move |context| {
                 let attempts = context.attempts();
                 let id = attempts.iter().next().map(|it| it.attempt_id.clone());
-                match &ending.error {
-                    Some(error) => context.fail_attempt(error)?,
-                    None if ending.canceled => context.cancel_attempt()?,
-                    None => context.complete_attempt(ending.tokens_in, ending.tokens_out)?,
-                }
+                let ended = match &ending.error {
+                    Some(error) => context.fail_attempt(error),
+                    None if ending.canceled => context.cancel_attempt(),
+                    None => context.complete_attempt(ending.tokens_in, ending.tokens_out),
+                };
+                ended.map_err(|error| match error.code() {
+                    // The advice names what a program in this process calls.
+                    Code::Placement => {
+                        Failure::from(error).advised("`{\"begin\": \"openai\"}` begins one")
+                    }
+                    _ => error.into(),
+                })?;
                 Ok(json!([id]))
             }),
             _ => {

@@ -88,6 +88,47 @@ fn sessions_of_a_log_of_several_are_listed_and_opened() {
     assert_eq!(client.end().0, 0);
 }
 
+/// A branch and a subagent are listed, and both of their names are taken.
+#[test]
+fn branches_and_subagents_are_listed_and_opened() {
+    let scratch = Scratch::new("branches");
+    let cases = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/logs");
+    fs::create_dir(scratch.path("root/runs")).expect("a directory");
+    for (from, to) in [
+        ("pi/synthetic-session.jsonl", "root/runs/pi.jsonl"),
+        ("claude-code/synthetic-session.jsonl", "root/runs/cc.jsonl"),
+    ] {
+        fs::copy(cases.join(from), scratch.path(to)).expect("a copy");
+    }
+    let mut client = scratch.client();
+    let listed = parsed(&client.answer("pact_list_sessions", json!({"root": "runs"})));
+    let names = listed["sessions"].as_array().expect("a list").iter();
+    let names: Vec<&str> = names.filter_map(|one| one["session"].as_str()).collect();
+    for log in ["runs/pi.jsonl", "runs/cc.jsonl"] {
+        let found = names.iter().filter(|name| name.starts_with(log));
+        let found: Vec<&str> = found.copied().filter(|name| name.contains('#')).collect();
+        assert_eq!(found.len(), if log == "runs/cc.jsonl" { 2 } else { 1 });
+        for name in found {
+            let (_, own) = name.split_once('#').expect("a name");
+            let stem = log.trim_start_matches("runs/").trim_end_matches(".jsonl");
+            let given = format!("{log}#{stem}{own}");
+            let (exit, printed, _) = scratch.command(&["steps", &given, "--json"]);
+            assert_eq!(exit, 0, "{given}");
+            for name in [name, &given] {
+                let (failed, texts) = client.call("pact_steps", json!({"session": name}));
+                let is_same = !failed && texts[0] == printed.trim_end();
+                assert!(is_same, "{name}: {texts:?}");
+            }
+        }
+        // What is left out of the log is named by a tool of this server.
+        let (_, texts) = client.call("pact_steps", json!({"session": log}));
+        let notes = texts.get(1).map_or("", String::as_str);
+        assert!(notes.contains("`pact_list_sessions` names "), "{notes}");
+        assert!(!notes.contains("pactql import"), "{notes}");
+    }
+    assert_eq!(client.end().0, 0);
+}
+
 /// A session without breaks has sums all the same, those that the command line prints.
 #[test]
 fn a_prefix_without_breaks_has_its_totals() {

@@ -2,6 +2,7 @@
 
 mod events;
 mod guard;
+mod names;
 // A server that is only started and stopped.
 #[allow(dead_code, unreachable_pub)]
 #[cfg(all(unix, feature = "postgres"))]

@@ -240,6 +240,13 @@ fn a_change_without_a_right_to_it_is_refused() {
             "expected `begin` or `end`",
         ),
         ("attempts", r#"{"end":7}"#, 400, "expected an object at"),
+        // The advice is what a client can send.
+        (
+            "attempts",
+            r#"{"end":{}}"#,
+            400,
+            r#"`{\"begin\": \"openai\"}` begins one"#,
+        ),
     ] {
         let reply = send(route, &[("Idempotency-Key", "a")], body);
         assert_eq!(reply.status, status, "{route} {body}: {}", reply.body);
