@@ -111,13 +111,13 @@ impl Fields {
     }
 
     /// Adds the sessions of a store whose name matches `glob`, in which `*` is any text; an empty one matches all. Asks
-    /// the database, and loads no session. Returns how many they are.
+    /// the database, and loads no session but those with a word with U+0000. Returns how many they are.
     ///
     /// # Errors
     /// Those of the database.
     #[cfg(feature = "store")]
     pub fn add_store(&mut self, store: &Store, glob: &str) -> Result<usize, Error> {
-        let sessions = store.words(glob, |word| match word {
+        let (sessions, others) = store.words(glob, |word| match word {
             Word::Nodes(count) => {
                 self.nodes += count;
                 self.field("nodeType").nodes += count;
@@ -134,7 +134,10 @@ impl Fields {
             Word::Tool(name, calls) => *self.tools.entry(name.to_owned()).or_default() += calls,
         })?;
         self.sessions += sessions as u64;
-        Ok(sessions)
+        for name in &others {
+            self.add(&*store.session(name)?)?;
+        }
+        Ok(sessions + others.len())
     }
 
     /// What was found so far.

@@ -97,7 +97,8 @@ impl Predicates<'_> {
     /// The text of a content that is a list or an object, and of others an empty list.
     fn structure(&self, marks: &str) -> String {
         let (text, json) = self.columns();
-        format!("case when {json} and substr({text}, 1, 1) in ({marks}) then {text} else '[]' end")
+        let read = self.dialect.readable_json(text);
+        format!("case when {json} and substr({text}, 1, 1) in ({marks}) then {read} else '[]' end")
     }
 
     /// Whether a content that is a list has elements with all of these texts, which are quoted, in SQLite: one

@@ -62,6 +62,29 @@ impl Dialect {
         }
     }
 
+    /// Whether a JSON text has a text with U+0000, in SQLite and PostgreSQL: JSON writes it in one way, after backslashes
+    /// in pairs.
+    #[cfg(feature = "store")]
+    pub(crate) fn has_nul(self, json: &str) -> String {
+        let [pair, nul] = [r"\\", r"\u0000"].map(|text| self.text(text));
+        let unpaired = format!("replace({json}, {pair}, '')");
+        format!("replace({unpaired}, {nul}, '') <> {unpaired}")
+    }
+
+    /// A JSON text that the database can read: PostgreSQL refuses all of one with U+0000, so U+FFFD is in its place.
+    pub(crate) fn readable_json(self, json: &str) -> String {
+        if self != Self::Postgres {
+            return json.to_owned();
+        }
+        let text = |text: &str| self.text(text);
+        format!(
+            "case when strpos({json}, {}) > 0 then regexp_replace({json}, {}, {}, 'g') else {json} end",
+            text(r"\u0000"),
+            text(r"(?<!\\)((?:\\\\)*)\\u0000"),
+            text(r"\1\\ufffd")
+        )
+    }
+
     pub(crate) fn name_of(self, name: &str) -> String {
         doubled(name, if self == Self::Spark { "`" } else { "\"" })
     }

@@ -32,7 +32,7 @@ pub use statement::{Options, Shape, Statement};
 #[doc(hidden)]
 pub use statement::{compile, compile_with};
 #[cfg(feature = "store")]
-pub(crate) use tables::Wanted;
+pub(crate) use tables::{Among, Wanted};
 
 use crate::query::ir::{Literal, Operand};
 use error::Refused;

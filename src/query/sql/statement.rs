@@ -15,7 +15,7 @@ use super::predicate::NeededRows;
 use super::predicate::Predicates;
 use super::ranges;
 use super::steps::StepsWriter;
-use super::tables::{Tables, Wanted};
+use super::tables::{Among, Tables, Wanted};
 #[cfg(feature = "store")]
 use super::words::any;
 use super::words::{CommonTables, SelectQuery};
@@ -95,7 +95,7 @@ pub fn compile_with(
 
 /// The statement of a query whose rows have less: the name of the session and the id, or how many there are. Its rows
 /// are in byte order of names, and those of a session in the order of the result; a session without any has
-/// none. `among` is a query of the numbers of the sessions that can match at all, `session_id`, each once.
+/// none.
 /// `None` if the query is not one of nodes, or blocks are wanted of several snapshots or of a page of the result.
 ///
 /// # Errors
@@ -105,7 +105,7 @@ pub(crate) fn compile_columns(
     query: &SelectorQuery,
     dialect: Dialect,
     options: &Options,
-    among: Option<String>,
+    among: Option<Among>,
     wanted: Wanted,
 ) -> Result<Option<String>, Error> {
     let lists = SharedLists::from_query(query);
@@ -177,7 +177,7 @@ fn build(
     query: &SelectorQuery,
     dialect: Dialect,
     options: &Options,
-    among: Option<String>,
+    among: Option<Among>,
     wanted: Wanted,
 ) -> Result<Statement, Refused> {
     let schema = match &*options.schema {

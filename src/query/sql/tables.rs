@@ -37,6 +37,15 @@ pub(crate) enum Wanted {
     Blocks,
 }
 
+/// The sessions that a statement answers for, by a query of their numbers, or by one of the numbers of the others.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "store"), expect(dead_code, reason = "a store asks so"))]
+pub(crate) enum Among {
+    /// Each number once.
+    Only(String),
+    AllBut(String),
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     pub(super) dialect: Dialect,
@@ -44,8 +53,8 @@ pub(super) struct Tables {
     pub(super) schema: String,
     /// The pattern of the names of the sessions; an empty one is all.
     pub(super) pattern: String,
-    /// A query of the numbers of the sessions that can match at all, if that is known.
-    pub(super) among: Option<String>,
+    /// The sessions that it answers for; all if that is not known.
+    pub(super) among: Option<Among>,
     pub(super) wanted: Wanted,
     /// Whether the lists of snapshots are compared.
     pub(super) compares: bool,
@@ -229,12 +238,7 @@ impl Tables {
         let mut select = SelectQuery::new(columns);
         let session = self.table("session");
         if self.are_named() {
-            select = match &self.among {
-                Some(among) => select.from(format!("({among}) i")).from(
-                    self.ordered(&format!("join {session} z on z.session_id = i.session_id")),
-                ),
-                None => select.from(format!("{session} z")),
-            };
+            select = self.answered_for(select);
             let on = on.map(|on| format!(" and {on}")).unwrap_or_default();
             let join = format!("join {snapshot} s on s.session_id = z.session_id{on}");
             select.from.push(self.ordered(&join));
@@ -272,6 +276,20 @@ impl Tables {
             select = ends_of_range();
         }
         with.add("asked", select);
+    }
+
+    /// Adds the sessions that the statement answers for, at `z`.
+    fn answered_for(&self, select: SelectQuery) -> SelectQuery {
+        let session = self.table("session");
+        match &self.among {
+            Some(Among::Only(among)) => select
+                .from(format!("({among}) i"))
+                .from(self.ordered(&format!("join {session} z on z.session_id = i.session_id"))),
+            Some(Among::AllBut(others)) => select
+                .from(format!("{session} z"))
+                .only(format!("z.session_id not in ({others})")),
+            None => select.from(format!("{session} z")),
+        }
     }
 
     /// The newest and the oldest of the snapshots that an address counts from: columns of `newest`. Where

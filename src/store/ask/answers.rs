@@ -9,6 +9,7 @@ use super::stream::RowStream;
 use crate::store::Store;
 use crate::store::read::catalog::{self, Glob, ListedSession};
 use crate::support::diag::Error;
+use crate::support::text::counted;
 
 /// Who answers a selector over many sessions, and why. See [`StoreIds::route`](crate::store::StoreIds::route).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,9 @@ use crate::support::diag::Error;
 pub enum StoreRoute {
     /// The database, by one statement over all of them. No session is loaded.
     Statement,
+    /// The database, by one statement over all but this many, which are loaded: they have U+0000 in a text that the selector
+    /// compares, and no statement reads such a text.
+    Both(usize),
     /// Sessions are loaded.
     Sessions(StoreReason),
 }
@@ -35,6 +39,13 @@ pub enum StoreReason {
 impl fmt::Display for StoreRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Both(loaded) => {
+                let sessions = counted(*loaded as u64, "session");
+                return write!(
+                    f,
+                    "one statement, and {sessions} loaded: no statement reads a text with U+0000"
+                );
+            }
             Self::Statement => "one statement: the database can say the selector",
             Self::Sessions(StoreReason::Nodes) => {
                 "loaded sessions: nodes or differences are wanted"
@@ -99,27 +110,77 @@ impl Iterator for StoreAnswers<'_> {
     }
 }
 
-/// What a selector finds in many sessions, by the one of two ways that the route says.
-#[derive(Debug)]
-pub(super) enum Found<T> {
-    Statement(RowStream<T>),
-    Sessions(Batches, StoreReason),
+/// What a selector finds in one of many sessions.
+pub(super) trait OfSession: From<SessionAnswer> {
+    /// The name of the session.
+    fn session(&self) -> &str;
 }
 
-impl<T: Send + 'static> Found<T> {
-    pub(super) fn route(&self) -> StoreRoute {
-        match self {
-            Self::Statement(_) => StoreRoute::Statement,
-            Self::Sessions(_, reason) => StoreRoute::Sessions(*reason),
+impl OfSession for SessionIds {
+    fn session(&self) -> &str {
+        self.session()
+    }
+}
+
+impl From<SessionAnswer> for SessionIds {
+    fn from(found: SessionAnswer) -> Self {
+        found.into_ids()
+    }
+}
+
+impl OfSession for (String, usize) {
+    fn session(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<SessionAnswer> for (String, usize) {
+    fn from(found: SessionAnswer) -> Self {
+        (found.session, found.answer.count())
+    }
+}
+
+/// What a selector finds in many sessions: that of one statement, and that of loaded sessions, as the route says.
+#[derive(Debug)]
+pub(super) struct Found<T> {
+    route: StoreRoute,
+    rows: Option<RowStream<T>>,
+    batches: Batches,
+    /// The next of the statement, and the next of the loaded sessions.
+    next: [Option<T>; 2],
+}
+
+impl<T: OfSession + Send + 'static> Found<T> {
+    pub(super) fn new(route: StoreRoute, rows: Option<RowStream<T>>, batches: Batches) -> Self {
+        Self {
+            route,
+            rows,
+            batches,
+            next: [None, None],
         }
     }
 
-    /// The next session; `of_answer` makes of the answer of a loaded one what is wanted of it.
-    fn next(&mut self, of_answer: impl Fn(SessionAnswer) -> T) -> Option<Result<T, Error>> {
-        match self {
-            Self::Statement(rows) => rows.next(),
-            Self::Sessions(batches, _) => batches.next().map(|found| found.map(of_answer)),
+    /// The next session, in byte order of names.
+    fn next(&mut self) -> Option<Result<T, Error>> {
+        let [row, loaded] = &mut self.next;
+        if row.is_none() {
+            match self.rows.as_mut().and_then(RowStream::next).transpose() {
+                Ok(next) => *row = next,
+                Err(error) => return Some(Err(error)),
+            }
         }
+        if loaded.is_none() {
+            match self.batches.next().transpose() {
+                Ok(next) => *loaded = next.map(T::from),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let is_row = match (&*row, &*loaded) {
+            (Some(row), Some(loaded)) => row.session() < loaded.session(),
+            (row, _) => row.is_some(),
+        };
+        let next = if is_row { row.take() } else { loaded.take() };
+        next.map(Ok)
     }
 }
 
@@ -131,7 +192,7 @@ pub struct StoreIds(pub(super) Found<SessionIds>);
 impl StoreIds {
     /// Who answers, and why.
     pub fn route(&self) -> StoreRoute {
-        self.0.route()
+        self.0.route
     }
 }
 
@@ -139,7 +200,7 @@ impl Iterator for StoreIds {
     type Item = Result<SessionIds, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next(SessionAnswer::into_ids)
+        self.0.next()
     }
 }
 
@@ -151,7 +212,7 @@ pub struct StoreCounts(pub(super) Found<(String, usize)>);
 impl StoreCounts {
     /// Who answers, and why.
     pub fn route(&self) -> StoreRoute {
-        self.0.route()
+        self.0.route
     }
 }
 
@@ -159,6 +220,6 @@ impl Iterator for StoreCounts {
     type Item = Result<(String, usize), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next(|found| (found.session, found.answer.count()))
+        self.0.next()
     }
 }

@@ -75,8 +75,9 @@ impl StoreSelection<'_> {
         &self,
         mut each: impl FnMut(&StoreBlock<'_>),
     ) -> Result<StoreRoute, Error> {
-        let sql = match self.sql_or_reason(Wanted::Blocks)? {
-            Ok(sql) => sql,
+        let sql = match self.planned(Wanted::Blocks)? {
+            Ok(planned) if planned.loaded.is_empty() => planned.sql,
+            Ok(_) => return Ok(StoreRoute::Sessions(StoreReason::Unsupported)),
             Err(reason) => return Ok(StoreRoute::Sessions(reason)),
         };
         let mut reader = BlockReader::default();
@@ -103,10 +104,11 @@ impl StoreSelection<'_> {
         T: Send + 'static,
         R: Fn(&StoreBlock<'_>) -> Option<T> + Send + 'static,
     {
-        let sql = self.sql_or_reason(Wanted::Blocks)?.ok();
-        let mut rows = sql.map(|sql| {
+        let planned = self.planned(Wanted::Blocks)?.ok();
+        let planned = planned.filter(|planned| planned.loaded.is_empty());
+        let mut rows = planned.map(|planned| {
             let reader = std::cell::RefCell::new(BlockReader::default());
-            RowStream::new(&self.store.core, sql, move |row, found| {
+            RowStream::new(&self.store.core, planned.sql, move |row, found| {
                 found.extend(reader.borrow_mut().read(row)?.as_ref().and_then(&read));
                 Ok(())
             })

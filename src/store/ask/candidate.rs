@@ -1,14 +1,18 @@
 //! What a session must have for any of its nodes to match a selector, and the sessions that have it: only these are
 //! opened.
 
-use crate::query::ir::{Attr, Required, SelectorQuery};
+use crate::query::ir::{
+    Attr, AttrTest, Chain, CompareOp, InnerKind, Literal, NodeStep, Operand, Required,
+    SelectorQuery, Test,
+};
 use crate::query::plan::{Bound, BoundChain, BoundTest, Compare, TextTest};
-use crate::query::sql::{Dialect, required_text};
+use crate::query::sql::{Among, Dialect, required_text};
 use crate::store::database::sql::{Database, ints};
-use crate::store::error::Result;
-use crate::store::layout::schema::{ATTR_BY_TEXT, equals};
+use crate::store::error::{Result, StoreError};
+use crate::store::layout::schema::{ATTR_BY_TEXT, BODY_WITH_NUL, NODE_WITH_NUL, equals};
 use crate::store::read::catalog::{self, Glob, ListedSession};
 use crate::store::texts::build::with_text;
+use crate::support::diag::Code;
 
 /// What a selector requires of the units of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,20 +88,6 @@ fn of_chain(chain: &BoundChain, dialect: Dialect) -> Option<SessionCandidate> {
         found.map(SessionCandidate::Text)
     };
     value.or_else(key).or_else(text)
-}
-
-/// Whether a header that is missing, or differs from a text, can match. A column is null also where a header has U+0000,
-/// which no column holds, so a statement would take it for a missing one.
-pub(crate) fn reads_missing(bound: &Bound) -> bool {
-    let filters = bound.chains.iter().flat_map(BoundChain::filters);
-    let mut tests = filters.flat_map(|filter| &filter.tests);
-    tests.any(|test| match test {
-        BoundTest::Attr(condition) => matches!(
-            &condition.compare,
-            Compare::Text(TextTest::In { null, negated, .. }) if *null || *negated
-        ),
-        _ => false,
-    })
 }
 
 /// Whether an index has this text, and only texts of nodes equal it: not a number, not a truth value, not long.
@@ -186,7 +176,177 @@ fn words(required: &Required) -> Option<Vec<&str>> {
     }
 }
 
-/// At most this many sessions are named in a statement.
+/// Which texts a selector compares otherwise than a column with one of U+0000 allows. No column has such a text: a header
+/// or an attribute with one is null, and a tag is missing; only `extra` has it. In a content it is as JSON spells it.
+#[derive(Debug, Default)]
+struct ComparedTexts {
+    contents: bool,
+    headers: bool,
+    /// Whether a kind is a text, which the type says where no kind is stored.
+    kinds: bool,
+}
+
+impl ComparedTexts {
+    fn from_query(query: &SelectorQuery) -> Self {
+        let mut texts = Self::default();
+        query.chains.iter().for_each(|chain| texts.add_chain(chain));
+        query.filters.iter().for_each(|test| texts.add(test));
+        texts
+    }
+
+    fn add_chain(&mut self, chain: &Chain) {
+        let nodes = chain.steps.iter().filter_map(|(_, step)| step.node());
+        nodes
+            .flat_map(NodeStep::all_tests)
+            .for_each(|test| self.add(test));
+    }
+
+    fn add(&mut self, test: &Test) {
+        if let Some(inner) = test.inner() {
+            // A call and its result have the same text.
+            self.headers |= matches!(inner.kind, InnerKind::HasCall | InnerKind::HasResult);
+            inner.any.iter().for_each(|chain| self.add_chain(chain));
+        }
+        let Some(test) = test.attr() else { return };
+        match &test.attr {
+            Attr::Content => self.contents = true,
+            Attr::Kind if is_text(test) => self.kinds = true,
+            // A null column is not the text.
+            Attr::Role | Attr::Key | Attr::StoredKind | Attr::CreatedAtIso | Attr::Tags => {
+                self.headers |= !is_text(test);
+            }
+            Attr::Kind | Attr::NodeType | Attr::StoredType => self.headers = true,
+            Attr::Custom(_) => self.headers |= !matches!(test.op, CompareOp::Eq | CompareOp::Ne),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a test holds for one text, or some.
+fn is_text(test: &AttrTest) -> bool {
+    let is_null = |operand: &Operand| *operand == Operand::Literal(Literal::Null);
+    let has_null = match &test.operand {
+        Operand::List(operands) => operands.iter().any(is_null),
+        operand => is_null(operand),
+    };
+    test.op == CompareOp::Eq && !has_null
+}
+
+/// The sessions for which the statement of a selector does not answer.
+#[derive(Debug)]
+pub(crate) struct Misread {
+    /// In byte order of names.
+    pub(crate) sessions: Vec<ListedSession>,
+    /// A query of their numbers, and of some that the pattern of names leaves out.
+    numbers: String,
+}
+
+impl Misread {
+    /// The statement is for the others.
+    pub(crate) fn leave_out(&self, among: Option<String>) -> Among {
+        let others = &self.numbers;
+        match among {
+            Some(among) => Among::Only(format!(
+                "select m.session_id from ({among}) m where m.session_id not in ({others})"
+            )),
+            None => Among::AllBut(others.clone()),
+        }
+    }
+
+    /// Why a statement alone does not answer.
+    pub(crate) fn refused(&self) -> StoreError {
+        let (first, more) = match &self.sessions[..] {
+            [] => ("", 0),
+            [first, more @ ..] => (&*first.name, more.len()),
+        };
+        let mut what = format!("the session `{first}`");
+        if more > 0 {
+            what.push_str(&format!(" and {more} more"));
+        }
+        what.push_str(" has a text with U+0000, which no statement reads");
+        StoreError::Coded(Code::Sql, what)
+    }
+}
+
+/// The sessions that have, at any time, a text with U+0000 where a selector compares one: a statement would take it for
+/// another text, or for none. `None` if no session has. Linear in the rows with such a text, which indexes find.
+pub(crate) fn misread(
+    database: &mut dyn Database,
+    query: &SelectorQuery,
+    dialect: Dialect,
+    glob: &Glob,
+) -> Result<Option<Misread>> {
+    misread_texts(database, &ComparedTexts::from_query(query), dialect, glob)
+}
+
+/// The sessions that have, at any time, a header, a tag or an attribute with U+0000, in byte order of names.
+pub(crate) fn misread_headers(
+    database: &mut dyn Database,
+    dialect: Dialect,
+    glob: &Glob,
+) -> Result<Vec<ListedSession>> {
+    let headers = ComparedTexts {
+        headers: true,
+        ..ComparedTexts::default()
+    };
+    let misread = misread_texts(database, &headers, dialect, glob)?;
+    Ok(misread.map(|misread| misread.sessions).unwrap_or_default())
+}
+
+fn misread_texts(
+    database: &mut dyn Database,
+    compared: &ComparedTexts,
+    dialect: Dialect,
+    glob: &Glob,
+) -> Result<Option<Misread>> {
+    let mut units = Vec::new();
+    if compared.headers || compared.kinds {
+        let column = dialect.has_nul("extra");
+        let mut condition = format!("{NODE_WITH_NUL} and {column}");
+        if !compared.headers {
+            condition.push_str(" and kind is null and type_sub is not null");
+        }
+        units.extend(numbers(database, "unit_id", "node", &condition)?);
+    }
+    if compared.contents {
+        let condition = format!("{BODY_WITH_NUL} and {}", dialect.has_nul("text"));
+        let bodies = numbers(database, "body_id", "body", &condition)?;
+        units.extend(
+            bodies.map(|bodies| format!("select unit_id from node where body_id in ({bodies})")),
+        );
+    }
+    if units.is_empty() {
+        return Ok(None);
+    }
+    let conditions: Vec<String> = units.iter().map(|units| format!("in ({units})")).collect();
+    let sessions = catalog::placing(database, &conditions, glob)?;
+    let conditions = conditions.iter().map(|units| format!("p.unit_id {units}"));
+    let conditions: Vec<String> = conditions.collect();
+    let numbers = format!(
+        "select p.session_id from placement p where {}",
+        conditions.join(" or ")
+    );
+    Ok((!sessions.is_empty()).then_some(Misread { sessions, numbers }))
+}
+
+/// The numbers in a column of some rows, or the query of them if they are too many; `None` if there is no row.
+fn numbers(
+    database: &mut dyn Database,
+    column: &str,
+    table: &str,
+    condition: &str,
+) -> Result<Option<String>> {
+    let query = format!("select {column} from {table} where {condition}");
+    let found = ints(database, &format!("{query} limit {}", NAMED + 1), &[])?;
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    Ok(match found.len() {
+        0 => None,
+        1..=NAMED => Some(found.join(", ")),
+        _ => Some(query),
+    })
+}
+
+/// At most this many rows are named in a statement.
 const NAMED: usize = 512;
 
 /// A query of the numbers of the sessions that can match at all, for the statement of a selector: those that an index

@@ -2,7 +2,7 @@
 //!
 //! | wanted | answered by |
 //! |---|---|
-//! | ids, counts | one statement over all sessions, or loaded sessions where it does not compile: see [`StoreRoute`] |
+//! | ids, counts | one statement over all sessions, or loaded sessions where it does not compile or a text has U+0000: see [`StoreRoute`] |
 //! | the blocks that are sized | one statement, or the caller loads sessions |
 //! | nodes, differences | loaded sessions, in parallel and within the budget of memory |
 //! | rows of SQL | one statement over all sessions |
@@ -20,15 +20,17 @@ mod stream;
 
 use std::sync::Arc;
 
-use self::answers::{Found, StoreAnswers, StoreCounts, StoreIds, StoreReason, StoreRoute};
+use self::answers::{
+    Found, OfSession, StoreAnswers, StoreCounts, StoreIds, StoreReason, StoreRoute,
+};
 use self::batches::Batches;
-use self::candidate::{SessionCandidate, among, candidate, candidates, reads_missing, written};
+use self::candidate::{SessionCandidate, among, candidate, candidates, misread, written};
 use self::question::{Question, SessionIds};
 use self::stream::RowStream;
 use crate::engine::{NothingFound, Prepared};
 use crate::history::RangeOptions;
 use crate::query::ir::Required;
-use crate::query::sql::{Options, Wanted, compile_columns};
+use crate::query::sql::{Among, Options, Wanted, compile_columns};
 use crate::store::Store;
 use crate::store::database::sql::{ResultRow, int, text};
 use crate::store::error::StoreError;
@@ -186,9 +188,9 @@ impl<'s> StoreSelection<'s> {
     }
 
     /// The ids of what a selector of rows finds in each session, as [`StoreSelection::answers`] finds them. Where
-    /// the selector compiles to SQL, the database answers by one statement, and no session is loaded; memory does not
-    /// grow with the sessions. What a statement does not read of a session may be damaged without an error:
-    /// [`Store::verify`] finds that.
+    /// the selector compiles to SQL, the database answers by one statement, and no session is loaded but those with
+    /// U+0000 in a text that the selector compares; memory does not grow with the sessions. What a statement does not read of
+    /// a session may be damaged without an error: [`Store::verify`] finds that.
     ///
     /// # Errors
     /// As [`StoreSelection::answers`]; a selector that compares the snapshots of a range.
@@ -228,55 +230,78 @@ impl<'s> StoreSelection<'s> {
         if self.prepared.check_rows().is_err() {
             return Ok(StoreRoute::Sessions(StoreReason::Nodes));
         }
-        Ok(match self.sql_or_reason(Wanted::Ids)? {
-            Ok(_) => StoreRoute::Statement,
+        Ok(match self.planned(Wanted::Ids)? {
+            Ok(planned) => planned.route(),
             Err(reason) => StoreRoute::Sessions(reason),
         })
     }
 
-    fn found<T: Send + 'static>(
+    fn found<T: OfSession + Send + 'static>(
         &self,
         wanted: Wanted,
         read: impl Fn(&dyn ResultRow, &mut Vec<T>) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<Found<T>, Error> {
         self.prepared.check_rows()?;
-        let reason = match self.sql_or_reason(wanted)? {
-            Ok(sql) => {
-                let rows = RowStream::new(&self.store.core, sql, read);
-                return Ok(Found::Statement(rows));
+        let (route, rows, list) = match self.planned(wanted)? {
+            Ok(planned) => {
+                let route = planned.route();
+                let rows = RowStream::new(&self.store.core, planned.sql, read);
+                (route, Some(rows), planned.loaded)
             }
-            Err(reason) => reason,
+            Err(reason) => {
+                let possible = self.possible(&Glob::new(&self.glob))?;
+                (StoreRoute::Sessions(reason), None, possible)
+            }
         };
-        let possible = self.possible(&Glob::new(&self.glob))?;
-        let batches = Batches::new(self.question(), possible);
-        Ok(Found::Sessions(batches, reason))
+        let batches = Batches::new(self.question(), list);
+        Ok(Found::new(route, rows, batches))
     }
 
-    /// The statement that answers a selector of rows, or why sessions are loaded.
-    fn sql_or_reason(&self, wanted: Wanted) -> Result<Result<String, StoreReason>, Error> {
+    /// The statement that answers a selector of rows, or why all sessions are loaded.
+    fn planned(&self, wanted: Wanted) -> Result<Result<PlannedStatement, StoreReason>, Error> {
         let bound = self.prepared.ready()?;
-        Ok(Err(if self.options != RangeOptions::default() {
-            StoreReason::Options
-        } else {
-            let options = Options {
-                sessions: self.glob.clone(),
-                schema: String::new(),
+        if self.options != RangeOptions::default() {
+            return Ok(Err(StoreReason::Options));
+        }
+        let (query, dialect) = (self.prepared.query(), self.store.dialect());
+        let (options, glob) = (self.sql_options(), Glob::new(&self.glob));
+        let statement = |among| compile_columns(query, dialect, &options, among, wanted);
+        let Ok(Some(whole)) = statement(None) else {
+            return Ok(Err(StoreReason::Unsupported));
+        };
+        let (among, misread, possible) = self.store.core.read(|database| {
+            let misread = misread(database, query, dialect, &glob)?;
+            let possible = match candidate(bound, dialect).filter(|_| misread.is_some()) {
+                Some(wanted) => candidates(database, &wanted, &glob)?,
+                None => None,
             };
-            let core = &self.store.core;
-            let (query, dialect) = (self.prepared.query(), self.store.dialect());
-            let statement = |among| compile_columns(query, dialect, &options, among, wanted);
-            if !reads_missing(bound)
-                && let Ok(Some(whole)) = statement(None)
-            {
-                let among = core.read(|database| among(database, bound, query, dialect))?;
-                let sql = match among {
-                    Some(among) => statement(Some(among))?.unwrap_or(whole),
-                    None => whole,
-                };
-                return Ok(Ok(sql));
-            }
-            StoreReason::Unsupported
-        }))
+            let among = among(database, bound, query, dialect)?;
+            Ok((among, misread, possible))
+        })?;
+        let among = match &misread {
+            Some(misread) => Some(misread.leave_out(among)),
+            None => among.map(Among::Only),
+        };
+        let mut loaded = misread.map(|misread| misread.sessions).unwrap_or_default();
+        if let Some(possible) = possible {
+            loaded.retain(|session| {
+                let by_name = |other: &ListedSession| other.name.cmp(&session.name);
+                possible.binary_search_by(by_name).is_ok()
+            });
+        }
+        let sql = match among {
+            Some(among) => statement(Some(among))?.unwrap_or(whole),
+            None => whole,
+        };
+        let loaded = loaded.into();
+        Ok(Ok(PlannedStatement { sql, loaded }))
+    }
+
+    fn sql_options(&self) -> Options {
+        Options {
+            sessions: self.glob.clone(),
+            schema: String::new(),
+        }
     }
 
     fn question(&self) -> Question {
@@ -300,6 +325,21 @@ impl<'s> StoreSelection<'s> {
                 .read_once(|database| catalog::list(database, glob))?
                 .into(),
         })
+    }
+}
+
+/// The statement that answers a selector, and the sessions that it leaves out, to be loaded.
+struct PlannedStatement {
+    sql: String,
+    loaded: Arc<[ListedSession]>,
+}
+
+impl PlannedStatement {
+    fn route(&self) -> StoreRoute {
+        match self.loaded.len() {
+            0 => StoreRoute::Statement,
+            loaded => StoreRoute::Both(loaded),
+        }
     }
 }
 

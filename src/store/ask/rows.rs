@@ -1,10 +1,12 @@
 //! Rows of the statement that a selector compiles to (STORE §5).
 
-use crate::query::sql::{Dialect, Options, Shape, Statement};
+use crate::query::sql::{Dialect, Shape, Statement};
 use crate::store::Store;
 use crate::store::ask::StoreSelection;
+use crate::store::ask::candidate::misread;
 use crate::store::database::sql::{ResultRow, int, text};
 use crate::store::error::StoreError;
+use crate::store::read::catalog::Glob;
 use crate::support::diag::Error;
 
 /// A row of the statement of a selector. See [`StoreSelection::rows`].
@@ -60,11 +62,7 @@ impl StoreSelection<'_> {
     /// # Errors
     /// `E_SQL` for what the dialect cannot say.
     pub fn statement(&self) -> Result<Statement, Error> {
-        let options = Options {
-            sessions: self.glob.clone(),
-            schema: String::new(),
-        };
-        self.prepared.sql(self.store.dialect(), &options)
+        self.prepared.sql(self.store.dialect(), &self.sql_options())
     }
 
     /// Runs the selector as one statement in the database, and calls `each` with its rows: those of
@@ -89,9 +87,20 @@ impl StoreSelection<'_> {
     /// ```
     ///
     /// # Errors
-    /// `E_SQL` for what the dialect cannot say; those of the database.
+    /// `E_SQL` for what the dialect cannot say, and if a session has U+0000 in a text that the selector compares; those of
+    /// the database.
     pub fn rows(&self, each: impl FnMut(SqlRow)) -> Result<(), Error> {
-        self.store.run_statement(&self.statement()?, each)
+        let statement = self.statement()?;
+        let (query, glob) = (self.prepared.query(), Glob::new(&self.glob));
+        let dialect = self.store.dialect();
+        let misread = self
+            .store
+            .core
+            .read(|database| misread(database, query, dialect, &glob))?;
+        if let Some(misread) = misread {
+            return Err(misread.refused().into());
+        }
+        self.store.run_statement(&statement, each)
     }
 }
 

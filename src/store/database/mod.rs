@@ -351,6 +351,16 @@ mod tests {
             ("attr_by_text", "attr", &texts),
             ("session_by_source", "session", &sources),
             ("placement_by_unit", "placement", "unit_id = ?1"),
+            (
+                "node_with_nul",
+                "node",
+                &format!("{} and unit_id > ?1", schema::NODE_WITH_NUL),
+            ),
+            (
+                "body_with_nul",
+                "body",
+                &format!("{} and text <> ?1", schema::BODY_WITH_NUL),
+            ),
         ] {
             let explain = format!("explain query plan select 1 from {table} where {condition}");
             let plan = collect(&mut *reader, &explain, &["1".into()], |row| {

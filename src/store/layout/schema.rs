@@ -203,7 +203,12 @@ const SHORT: usize = 500;
 /// The rows that the index of sources has. A query says so, or it is answered without the index.
 pub(crate) const RECORDED: &str = "substr(source, 1, 10) = 'recording '";
 
-/// Indexes besides the keys. [`RECORDED`] and [`ATTR_BY_TEXT`] are put in the place of their names.
+/// The rows that may have a text with U+0000, which JSON writes as `\u0000`; those with `\\u0000` are among them. A query
+/// says so, or it is answered without the index.
+pub(crate) const NODE_WITH_NUL: &str = "replace(extra, 'u0000', '') <> extra";
+pub(crate) const BODY_WITH_NUL: &str = "json and replace(text, 'u0000', '') <> text";
+
+/// Indexes besides the keys. The conditions above are put in the place of their names.
 const INDEXES: &[&str] = &[
     "placement_by_end on placement (session_id, last_seq, first_seq)",
     "placement_by_unit on placement (unit_id)",
@@ -218,6 +223,9 @@ const INDEXES: &[&str] = &[
     "node_by_body on node (body_id) where body_id is not null",
     "node_by_key on node (key) where key is not null",
     "attr_by_text on attr (name, text) where ATTR_BY_TEXT",
+    // Empty in most stores: a statement does not answer for these texts.
+    "node_with_nul on node (unit_id) where NODE_WITH_NUL",
+    "body_with_nul on body (body_id) where BODY_WITH_NUL",
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -434,8 +442,15 @@ fn spelled(kind: Type, dialect: Backend) -> &'static str {
 pub(crate) fn statements(dialect: Backend) -> Vec<String> {
     let mut all: Vec<String> = TABLES.iter().map(|table| table.create(dialect)).collect();
     for index in INDEXES {
-        let index = index.replace("RECORDED", RECORDED);
-        let mut index = index.replace("ATTR_BY_TEXT", ATTR_BY_TEXT);
+        let mut index = (*index).to_owned();
+        for (name, condition) in [
+            ("RECORDED", RECORDED),
+            ("ATTR_BY_TEXT", ATTR_BY_TEXT),
+            ("NODE_WITH_NUL", NODE_WITH_NUL),
+            ("BODY_WITH_NUL", BODY_WITH_NUL),
+        ] {
+            index = index.replace(name, condition);
+        }
         if dialect == Backend::Postgres {
             // The last columns of an order are sorted after the others were found in order.
             index = index.replace(" id,", "");

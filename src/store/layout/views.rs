@@ -119,7 +119,8 @@ fn member(dialect: Dialect, column: &str, path: &str, kind: &str) -> String {
         Dialect::Spark => format!("get_json_object({column}, '$.{path}')"),
         Dialect::Postgres => {
             let path = path.replace('.', ",");
-            format!("(cast({column} as jsonb) #>> '{{{path}}}')")
+            let json = dialect.readable_json(column);
+            format!("(cast({json} as jsonb) #>> '{{{path}}}')")
         }
     };
     match (dialect, kind) {

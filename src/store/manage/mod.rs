@@ -1,9 +1,10 @@
 //! Sessions as wholes: listing, forking, renaming, deleting, pruning, erasing, verifying.
 
 use crate::store::Store;
+use crate::store::ask::candidate::misread_headers;
 use crate::store::database::sql;
 use crate::store::error::StoreError;
-use crate::store::read::catalog::{self, Glob, SessionEntry};
+use crate::store::read::catalog::{self, Glob, ListedSession, SessionEntry};
 use crate::store::read::open;
 use crate::store::read::words::{self, Word};
 use crate::store::texts::build;
@@ -202,16 +203,28 @@ impl Store {
     }
 
     /// Gives the words of the sessions whose name matches, counted session by session, to `each`. Opens none. Returns
-    /// how many they are.
-    pub(crate) fn words(&self, glob: &str, mut each: impl FnMut(Word<'_>)) -> Result<usize, Error> {
-        let glob = Glob::new(glob);
-        let sessions = self.core.read(|database| catalog::list(database, &glob))?;
+    /// how many they are, and the names of the others: those with a word with U+0000, which no column has.
+    pub(crate) fn words(
+        &self,
+        glob: &str,
+        mut each: impl FnMut(Word<'_>),
+    ) -> Result<(usize, Vec<String>), Error> {
+        let (glob, dialect) = (Glob::new(glob), self.dialect());
+        let (mut sessions, others) = self.core.read(|database| {
+            let sessions = catalog::list(database, &glob)?;
+            Ok((sessions, misread_headers(database, dialect, &glob)?))
+        })?;
+        sessions.retain(|session| {
+            let by_name = |other: &ListedSession| other.name.cmp(&session.name);
+            others.binary_search_by(by_name).is_err()
+        });
         for session in &sessions {
             ensure();
             self.core
                 .read(|database| words::of_session(database, session.session, &mut each))?;
         }
-        Ok(sessions.len())
+        let others = others.into_iter().map(|other| other.name);
+        Ok((sessions.len(), others.collect()))
     }
 
     /// What a context keeps of a session besides its snapshots; `None` if no context has written it.

@@ -7,6 +7,7 @@ mod fixed;
 mod fleet;
 mod grouped;
 mod injection;
+mod nul;
 #[cfg(feature = "parquet")]
 mod plans;
 mod questions;

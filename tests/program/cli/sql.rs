@@ -53,6 +53,43 @@ fn the_database_answers_as_the_engine_does() {
     assert_eq!(answer(&counted), format!("{}\n", rows.lines().count()));
 }
 
+/// No statement reads a text with U+0000: a store loads the session, and a statement alone is refused.
+#[test]
+fn a_text_with_nul_is_found() {
+    let scratch = Scratch::new("sql-nul");
+    let store = store(&scratch);
+    let log = scratch.path("nul.jsonl");
+    let text = concat!(
+        r#"{"role":"user","content":"start\u0000 refund here"}"#,
+        "\n",
+        r#"{"role":"assistant","content":"yes"}"#,
+        "\n"
+    );
+    std::fs::write(&log, text).expect("a file");
+    answer(&["import", &log, "-o", &store]);
+    let selector = "@t0 .cb[content~'refund here']";
+    let (whole, one) = (["select", &store, selector], format!("{store}#nul"));
+    assert_eq!(
+        answer(&[&whole[..], &["--format", "ids"]].concat()),
+        format!(
+            "{store}#nul\t{}",
+            answer(&["select", &one, selector, "--format", "ids"])
+        )
+    );
+    let explained = answer(&["explain", &store, selector]);
+    let by =
+        "answered by  one statement, and 1 session loaded: no statement reads a text with U+0000\n";
+    assert!(explained.contains(by), "{explained}");
+    let refused = fails(
+        &[&whole[..], &["--via", "sql"]].concat(),
+        2,
+        "the session `nul` has a text with U+0000, which no statement reads",
+    );
+    assert!(refused.contains("leave `--via sql` out"), "{refused}");
+    let others = format!("{store}#green*");
+    answer(&["select", &others, selector, "--via", "sql"]);
+}
+
 /// The first line of a statement is the selector; the statement ends with a semicolon.
 #[test]
 fn a_statement_is_printed() {
