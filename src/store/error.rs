@@ -33,6 +33,8 @@ pub enum StoreError {
     Damaged(String),
     #[error("the copy is damaged: {0}")]
     Copy(String),
+    #[error("`{0}` has changed meanwhile; import the log again")]
+    Meanwhile(String),
     /// Another writer of the store was in the way. The same transaction may succeed if it is tried again.
     #[error("the database of the store: {0}")]
     Conflict(String),
@@ -101,6 +103,7 @@ impl StoreError {
                     }
                     Code::SnapshotNotFound => "open the session again",
                     Code::Missing => "make it, or check the path",
+                    Code::Sql => "leave `--via sql` out: then such sessions are loaded",
                     Code::LeaseLost => {
                         "open the session again; what was not committed is only in this process"
                     }

@@ -363,7 +363,7 @@ fn write_store(
     let (mut again, new): (Vec<Named>, Vec<Named>) = sessions
         .into_iter()
         .partition(|named| named.is_log() && logs.contains(&named.file));
-    import_all(address.store, store, &mut written, new)?;
+    again.extend(import_all(address.store, store, &mut written, new)?);
     for sessions in again.chunk_by_mut(|a, b| a.file == b.file) {
         let before = (written.counts.logs, written.counts.report.clone());
         match import_log(address, store, &mut written, sessions, chosen.is_some()) {
@@ -432,9 +432,14 @@ fn import_others(
     source: Option<&str>,
 ) -> Result<LogImport> {
     store.check_new_of_log(sessions, source)?;
-    let new = sessions.iter();
-    let new = new.map(|(name, session)| (name.clone(), *session, source.map(str::to_owned)));
-    store.import_all(new).map_err(|stopped| stopped.error)?;
+    let new = sessions.iter().map(|(name, session)| NewSession {
+        name: name.clone(),
+        session: *session,
+        source: source.map(str::to_owned),
+        mark: None,
+    });
+    let imported = store.import_marked(new, |_| true);
+    imported.map_err(|stopped| stopped.error)?;
     Ok(LogImport::default())
 }
 
@@ -477,19 +482,26 @@ fn exists(address: StoreAddress<'_>, name: &str, sessions: usize, more: usize) -
     Error::new("", error.with_help(help)).into()
 }
 
-/// Writes sessions, many in a transaction. If one fails, those before it stay, and the failure says which.
+/// Writes sessions, many in a transaction. If one fails, those before it stay, and the failure says which. Returns the
+/// sessions of the logs of which another program has written one meanwhile.
 fn import_all(
     store: &str,
     opened: &Store,
     written: &mut Written<'_>,
     mut sessions: Vec<Named>,
-) -> Result<()> {
+) -> Result<Vec<Named>> {
+    let skips = written.importing.args.skip_existing;
+    let passes = sessions.iter();
+    // Standard input is not read twice.
+    let passes = passes.map(|named| skips || named.is_log() && written.source(named).is_some());
+    let passes: Vec<bool> = passes.collect();
+    let mut there = Vec::new();
     let progress = Progress::bar(sessions.len());
     let mut unread = None;
     let ready = sessions.iter_mut().map_while(|named| {
         progress.step();
         let source = written.source(named);
-        let taken = written.take(named);
+        let taken = written.take_uncounted(named);
         match taken.and_then(|(made, mark)| Ok((made.session()?, mark))) {
             Ok((session, mark)) => Some(NewSession {
                 name: named.name.clone(),
@@ -503,13 +515,33 @@ fn import_all(
             }
         }
     });
-    let (imported, failure) = match opened.import_marked(ready) {
+    let passes = |at: usize| {
+        there.extend(passes[at].then_some(at));
+        passes[at]
+    };
+    let (imported, failure) = match opened.import_marked(ready, passes) {
         Ok(imported) => (imported, unread),
         Err(stopped) => (stopped.imported, Some(stopped.error.into())),
     };
     drop(progress);
     let Some(failure) = failure else {
-        return Ok(());
+        let files: HashSet<usize> = there.iter().map(|at| sessions[*at].file).collect();
+        let is_written = |(at, named): &(usize, &Named)| {
+            if skips {
+                there.binary_search(at).is_err()
+            } else {
+                !files.contains(&named.file)
+            }
+        };
+        for (_, named) in sessions.iter().enumerate().filter(is_written) {
+            written.count_taken(named);
+        }
+        if skips {
+            written.counts.existing += there.len();
+            return Ok(Vec::new());
+        }
+        sessions.retain(|named| files.contains(&named.file));
+        return Ok(sessions);
     };
     if let (Some(at), true) = (imported.checked_sub(1), sessions.len() > 1) {
         say(&format!(

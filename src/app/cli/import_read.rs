@@ -565,12 +565,26 @@ impl Written<'_> {
         before - sessions.len()
     }
 
-    /// The session to be written, and the mark of its log for it. Fails where a file that is read again has become another.
+    /// As [`Written::take_uncounted`], of a session that counts as written.
     pub(super) fn take(&mut self, named: &mut Named) -> Result<(ReadSession, Option<String>)> {
+        let taken = self.take_uncounted(named)?;
+        self.count_taken(named);
+        Ok(taken)
+    }
+
+    pub(super) fn count_taken(&mut self, named: &Named) {
         if let Some(snapshots) = named.copied {
             self.counts.sessions += 1;
             self.counts.snapshots += snapshots;
         }
+        self.count(named.file);
+    }
+
+    /// The session to be written, and the mark of its log for it. Fails where a file that is read again has become another.
+    pub(super) fn take_uncounted(
+        &mut self,
+        named: &mut Named,
+    ) -> Result<(ReadSession, Option<String>)> {
         let is_again = |again: &(usize, _)| again.0 == named.file;
         if named.made.is_none() && !self.again.as_ref().is_some_and(is_again) {
             // What was read before goes first.
@@ -584,7 +598,6 @@ impl Written<'_> {
             file.mark = read.mark;
             self.again = Some((named.file, read.made.into_iter().map(Some).collect()));
         }
-        self.count(named.file);
         let file = &self.files[named.file];
         let again = self.again.as_mut();
         let again = || again.and_then(|(_, made)| made.get_mut(named.at)?.take());

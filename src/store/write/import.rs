@@ -201,13 +201,16 @@ impl Store {
         &self,
         sessions: impl IntoIterator<Item = (String, S, Option<String>)>,
     ) -> Result<usize, ImportStopped> {
-        self.import_marked(sessions.into_iter().map(NewSession::unmarked))
+        let sessions = sessions.into_iter().map(NewSession::unmarked);
+        self.import_marked(sessions, |_| false)
     }
 
-    /// As [`Store::import_all`], with the marks of logs.
+    /// As [`Store::import_all`], with the marks of logs. Of a session whose name is there, `passes` says by its number
+    /// whether the others go on without it.
     pub(crate) fn import_marked<S: Borrow<Session>>(
         &self,
         sessions: impl IntoIterator<Item = NewSession<S>>,
+        mut passes: impl FnMut(usize) -> bool,
     ) -> Result<usize, ImportStopped> {
         let mut imported = 0;
         let mut chunk: Vec<Ready> = Vec::new();
@@ -220,21 +223,26 @@ impl Store {
                     chunk.push(ready);
                 }
                 Err(error) => {
-                    imported = self.import_chunk(&chunk, imported)?;
+                    imported = self.import_chunk(&chunk, imported, &mut passes)?;
                     return Err(ImportStopped { imported, error });
                 }
             }
             if chunk.len() >= SESSIONS || snapshots >= SNAPSHOTS || bytes >= BYTES {
-                imported = self.import_chunk(&chunk, imported)?;
+                imported = self.import_chunk(&chunk, imported, &mut passes)?;
                 chunk.clear();
                 (snapshots, bytes) = (0, 0);
             }
         }
-        self.import_chunk(&chunk, imported)
+        self.import_chunk(&chunk, imported, &mut passes)
     }
 
     /// If one is refused, those before it are written. Returns how many there are with the `before` ones.
-    fn import_chunk(&self, chunk: &[Ready], before: usize) -> Result<usize, ImportStopped> {
+    fn import_chunk(
+        &self,
+        chunk: &[Ready],
+        before: usize,
+        passes: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize, ImportStopped> {
         if chunk.is_empty() {
             return Ok(before);
         }
@@ -243,8 +251,10 @@ impl Store {
             for ready in chunk {
                 database.savepoint(Savepoint::Set)?;
                 let done = ready.write(database);
-                if let Err(refused) = end_part(database, done)? {
-                    return Ok(Err(refused));
+                match end_part(database, done)? {
+                    Err(StoreError::Exists(_)) if passes(imported) => {}
+                    Err(refused) => return Ok(Err(refused)),
+                    Ok(()) => {}
                 }
                 imported += 1;
             }

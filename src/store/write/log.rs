@@ -92,6 +92,9 @@ enum LogFit {
     Rewritten,
 }
 
+/// How often a log is compared with the store if another writer changes one of its sessions meanwhile.
+const TRIES: usize = 8;
+
 impl Store {
     /// Brings the sessions of one log into the store, each with its name. A session that is there from
     /// when the log was shorter gets what is new; its ids stay, and so do its snapshots, unless the log says
@@ -129,7 +132,8 @@ impl Store {
     }
 
     /// As [`Store::import_log`], with the marks of the log, one for each session, or none; `chosen` says that a person
-    /// chose the names.
+    /// chose the names. If another writer makes or changes one of the sessions meanwhile, the log is compared again, a few
+    /// times.
     pub(crate) fn import_marked_log(
         &self,
         sessions: &[(String, &Session)],
@@ -137,6 +141,24 @@ impl Store {
         marks: &[String],
         chosen: bool,
     ) -> Result<LogImport, Error> {
+        let mut tries = 1;
+        loop {
+            match self.try_import_log(sessions, source, marks, chosen)? {
+                Ok(done) => return Ok(done),
+                Err(_) if tries < TRIES => tries += 1,
+                Err(meanwhile) => return Err(meanwhile.into()),
+            }
+        }
+    }
+
+    /// The error inside is that a session is not what it was when it was compared.
+    fn try_import_log(
+        &self,
+        sessions: &[(String, &Session)],
+        source: Option<&str>,
+        marks: &[String],
+        chosen: bool,
+    ) -> Result<Result<LogImport, StoreError>, Error> {
         let candidates = self.candidates_of(sessions, source)?;
         let steps = self.steps(sessions, &candidates)?;
         check_erased(sessions, &candidates, &steps)?;
@@ -156,17 +178,26 @@ impl Store {
         let moved = renames(sessions, &steps);
         if changes || !moved.is_empty() {
             // What is taken back may leave units that another session is about to place.
-            self.core.remove(|database| {
-                check_names(database, sessions, &steps, &moved)?;
+            let written = self.core.remove(|database| {
+                check_compared(database, &candidates)?;
+                check_names(database, sessions, &candidates, &steps, &moved)?;
                 rename(database, &moved)?;
                 for ((name, session), step) in sessions.iter().zip(&steps) {
-                    write(database, name, session, source, step)?;
+                    write(database, name, session, source, step).map_err(|error| match error {
+                        // It was not there a moment ago.
+                        StoreError::Exists(name) => StoreError::Meanwhile(name),
+                        error => error,
+                    })?;
                     if step.candidate.is_none() {
                         untitle(database, name, &erased)?;
                     }
                 }
                 put_marks(database, sessions, &steps, marks)
-            })?;
+            });
+            match written {
+                Err(meanwhile @ StoreError::Meanwhile(_)) => return Ok(Err(meanwhile)),
+                written => written?,
+            }
         } else if !marks.is_empty() {
             // The log is as it was, and only the next import would miss the marks.
             let _ = self
@@ -189,7 +220,7 @@ impl Store {
             open::forget(&self.open, from);
         }
         done.renamed = moved;
-        Ok(done)
+        Ok(Ok(done))
     }
 
     /// Refuses sessions of a log that are all new to the store if they have what was erased from another of the same log.
@@ -583,9 +614,25 @@ fn untitle(
     whole::erase_new_titles(database, session)
 }
 
+/// Refuses to write by what was compared if one of the sessions has changed since.
+fn check_compared(
+    database: &mut dyn Database,
+    candidates: &[LogCandidate],
+) -> Result<(), StoreError> {
+    for LogCandidate { entry, .. } in candidates {
+        let now = catalog::by_id(database, entry.session)?;
+        if now.is_none_or(|now| (&now.name, now.changed) != (&entry.name, entry.changed)) {
+            return Err(StoreError::Meanwhile(entry.name.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses names of sessions that the log does not go on with.
 fn check_names(
     database: &mut dyn Database,
     sessions: &[(String, &Session)],
+    candidates: &[LogCandidate],
     steps: &[LogStep<'_>],
     moved: &[(String, String)],
 ) -> Result<(), StoreError> {
@@ -595,7 +642,13 @@ fn check_names(
             .is_some_and(|candidate| candidate.entry.name == *name);
         let leaves = moved.iter().any(|(from, _)| from == name);
         if !has_it && !leaves && catalog::find(database, name)?.is_some() {
-            return Err(StoreError::Exists(name.clone()));
+            let is_compared = candidates.iter().any(|there| there.entry.name == *name);
+            let refused = if is_compared {
+                StoreError::Exists
+            } else {
+                StoreError::Meanwhile
+            };
+            return Err(refused(name.clone()));
         }
     }
     Ok(())
@@ -646,13 +699,9 @@ fn write(
     }
     let mut rows = match step.candidate {
         None => SessionRows::create(database, name, source)?,
-        Some(candidate) => {
+        Some(_) => {
             let entry = catalog::get(database, name)?;
             let mut rows = SessionRows::resume(database, &entry)?;
-            if !candidate.is_compared(&entry) {
-                let what = format!("`{name}` has changed meanwhile; import the log again");
-                return Err(StoreError::Refused(what));
-            }
             rows.take_back(database, step.taken_back)?;
             rows
         }

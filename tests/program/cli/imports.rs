@@ -54,6 +54,69 @@ fn a_folder_of_documents_is_a_session_and_with_a_log_it_is_two() {
     assert_eq!(names(&store), ["in", "step", "talk"]);
 }
 
+/// Both plan to make the same sessions, and wait for each other: the second one finds them there.
+#[test]
+fn two_imports_at_once_bring_everything() {
+    let scratch = Scratch::new("import-at-once");
+    let store = scratch.path("a.db");
+    let put = |folder: &str, name: &str, said_last: &str| {
+        let folder = scratch.path(folder);
+        std::fs::create_dir_all(&folder).expect("a directory");
+        let text = line("1", None, &user(name), &json!({}))
+            + &line("2", Some("1"), &reply("m1", &said(said_last)), &json!({}));
+        std::fs::write(format!("{folder}/{name}.jsonl"), text).expect("a file");
+    };
+    for name in ["b", "d", "f"] {
+        put("both", name, "yes");
+    }
+    for name in ["a", "c", "e", "g"] {
+        put("one", name, "yes");
+    }
+    put("two", "z", "yes");
+    // Of the same name, and another log.
+    put("two", "e", "no");
+    put("first", "first", "yes");
+    answer(&["import", &scratch.path("first"), "-o", &store]);
+
+    let lock = rusqlite::Connection::open(&store).expect("a store");
+    lock.execute_batch("begin immediate").expect("a lock");
+    let import = |more: &str| {
+        Command::new(env!("CARGO_BIN_EXE_pactql"))
+            .args(["import", &scratch.path("both"), &scratch.path(more)])
+            .args(["-o", &store])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a process")
+    };
+    let imports = [import("one"), import("two")];
+    std::thread::sleep(Duration::from_secs(2));
+    lock.execute_batch("commit")
+        .expect("the lock is given back");
+    let said = imports.map(|import| {
+        let done = import.wait_with_output().expect("an end");
+        let said = String::from_utf8(done.stderr).expect("UTF-8");
+        assert!(done.status.success(), "{said}");
+        said
+    });
+    assert_eq!(
+        names(&store),
+        ["a", "b", "c", "d", "e", "f", "first", "g", "z"]
+    );
+    for name in ["b", "d", "f"] {
+        assert_eq!(count(&format!("{store}#{name}"), "@t0 .cb"), 2);
+    }
+    let said = said.concat();
+    assert_eq!(said.matches("left out ").count(), 1, "{said}");
+    assert!(said.contains("has a session `e` already"), "{said}");
+    // The log that is left out does not count.
+    let logs =
+        said.matches("imported 7 sessions").count() + said.matches("imported 5 sessions").count();
+    let fewer =
+        said.matches("imported 6 sessions").count() + said.matches("imported 4 sessions").count();
+    assert_eq!((logs, fewer), (1, 1), "{said}");
+    answer(&["verify", &store]);
+}
+
 #[test]
 fn a_secret_in_the_name_of_a_file_does_not_enter() {
     let scratch = Scratch::new("import-secret-name");
