@@ -1,7 +1,7 @@
 //! A store, and opening it.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::store::database::home::{Home, HomeOptions, StorePlace};
 use crate::store::error::StoreError;
 use crate::store::read::open::OpenSessions;
-use crate::store::write::core::{Core, process_name};
+use crate::store::write::core::{Core, NOTHING, process_name};
 use crate::store::write::queue::Queue;
 use crate::support::diag::Error;
 use crate::support::macros::setters;
@@ -165,7 +165,7 @@ impl StoreBuilder {
             batched: self.durability == Durability::Batched,
             owner: self.owner.unwrap_or_else(process_name),
             lease: self.lease.unwrap_or(LEASE),
-            unscrubbed: AtomicBool::new(false),
+            unscrubbed: AtomicU8::new(NOTHING),
         };
         let open = OpenSessions::new(self.memory.unwrap_or(MEMORY));
         Ok(Store {

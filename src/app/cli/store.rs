@@ -82,8 +82,8 @@ enum StoreCommand {
     },
     /// How is the file of a store made small? Gives free space back, and makes what was removed unreadable.
     ///
-    /// `delete`, `prune` and `erase` make what they remove unreadable, too, unless another program reads the store at
-    /// that moment; then run this command afterwards. Prints nothing without `--json`.
+    /// `delete`, `prune` and `erase` do the same for what they remove, unless another program uses the store at that
+    /// moment; then run this command afterwards. Prints nothing without `--json`.
     Vacuum {
         /// The store, such as `agents.db`.
         store: String,
@@ -202,8 +202,8 @@ fn delete(session: &str, yes: bool, wait: Wait, with: &Invocation) -> Result<Exi
 fn note_held(store: &Store) {
     if store.has_removed_text() {
         say(
-            "note: the file still has what was removed, as another program reads the store; `pactql store vacuum` takes it \
-             out once that has ended\n",
+            "note: the file still has what was removed, as another program uses the store, or as no room is left to write it \
+             again; `pactql store vacuum` takes it out later\n",
         );
     }
 }
@@ -273,7 +273,8 @@ fn index(name: &str, drop: bool, with: &Invocation) -> Result<Exit> {
 /// How is a text taken out of a session? Removes the contents of nodes from every snapshot.
 ///
 /// Their contents read `[erased]` from then on, and their custom attributes are gone; the calls of models,
-/// which had the texts, go too, and so does the title of the session, which may repeat them. The chain of
+/// which had the texts, go too, and so does the title of the session, which may repeat them. Strings in other
+/// members of its documents that repeat them read `[erased]`, too. The chain of
 /// hashes says that this was done, and still verifies. Prints the ids. Forks are sessions of their own: those that still have the texts are named on standard error.
 #[derive(Args, Debug)]
 #[command(override_usage = "\

@@ -148,7 +148,7 @@ mod tests {
         writer.savepoint(Savepoint::Undo).unwrap();
         assert!(matches!(add(&mut *writer, "b"), Err(StoreError::Exists(_))));
         writer.commit().unwrap();
-        writer.scrub(Duration::ZERO).unwrap();
+        assert!(writer.scrub(Duration::ZERO).unwrap());
 
         let now = writer.now_ns().unwrap();
         let clock = std::time::SystemTime::UNIX_EPOCH

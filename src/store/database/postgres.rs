@@ -372,7 +372,7 @@ impl Postgres {
             })?;
         }
         target.commit()?;
-        target.scrub(Duration::ZERO)
+        target.scrub(Duration::ZERO).map(drop)
     }
 }
 
@@ -540,7 +540,7 @@ impl Database for Postgres {
         done
     }
 
-    fn scrub(&mut self, _: Duration) -> Result<()> {
+    fn scrub(&mut self, _: Duration) -> Result<bool> {
         let mut names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
         if self.client.is_closed() {
             self.reconnect()?;
@@ -548,11 +548,12 @@ impl Database for Postgres {
         if tables::exists(self)? {
             names.extend(tables::TABLES);
         }
-        self.batch(&format!("vacuum {}", names.join(", ")))
+        self.batch(&format!("vacuum {}", names.join(", ")))?;
+        Ok(true)
     }
 
-    fn vacuum(&mut self) -> Result<()> {
-        self.scrub(Duration::ZERO)
+    fn vacuum(&mut self, patience: Duration) -> Result<bool> {
+        self.scrub(patience)
     }
 }
 

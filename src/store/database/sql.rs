@@ -212,11 +212,13 @@ pub(crate) trait Database: Send {
     fn backup(&mut self, to: &std::path::Path) -> Result<()>;
 
     /// Makes what was deleted by committed transactions unreadable in the database's files too, as far as
-    /// no older reader is at work, for which it waits this long. Gives free space at the end back. Not inside a transaction.
-    fn scrub(&mut self, patience: Duration) -> Result<()>;
+    /// no older reader is at work, for which it waits this long. Gives free space at the end back. Returns whether it is
+    /// done; a reader holds what was deleted otherwise. Not inside a transaction.
+    fn scrub(&mut self, patience: Duration) -> Result<bool>;
 
-    /// As [`Database::scrub`], and gives all free space back. Linear in the store.
-    fn vacuum(&mut self) -> Result<()>;
+    /// Writes all pages again, as those that are in use may have copies of what was deleted, and gives all free space
+    /// back. Then as [`Database::scrub`]. Linear in the store.
+    fn vacuum(&mut self, patience: Duration) -> Result<bool>;
 }
 
 pub(crate) fn transaction<T, E: From<StoreError>>(

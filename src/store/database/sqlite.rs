@@ -200,7 +200,8 @@ impl Sqlite {
     }
 
     fn probe(&self) -> rusqlite::Result<()> {
-        let first = "select count(*) from sqlite_schema";
+        // Reads the first page alone: the schema goes on at the end of a file that was written again.
+        let first = "pragma schema_version";
         self.connection.query_row(first, [], |_| Ok(()))
     }
 
@@ -210,34 +211,45 @@ impl Sqlite {
         done.map_err(|error| self.error(&error))
     }
 
-    /// Changes a store whose disk has no room for a log, while no other program has it open: the pages themselves, of which
-    /// a copy as they were is among the temporary files until `work` has ended.
+    /// Changes a store whose disk has no room for a log, while no other program has it open: a copy of it among the
+    /// temporary files, which may grow, and then the pages of the store itself, for which the copy stays there until they
+    /// are written. Fails if the store needs more room afterwards.
     pub(crate) fn in_place<T>(
         path: &Path,
         busy: Duration,
         work: impl FnOnce(&mut dyn Database) -> Result<T>,
     ) -> Result<T> {
         let mut alone = Self::open(path, FileAccess::Alone, busy)?;
-        alone.row("pragma journal_mode = memory")?;
+        let in_memory = "pragma journal_mode = memory";
+        alone.row(in_memory)?;
         let aside = std::env::temp_dir();
         let copy = aside.join(path.file_name().unwrap_or_default());
-        let copy = PartialFile::file(&copy, None)
-            .map_err(|error| StoreError::Io(aside.clone(), error))
-            .and_then(|copy| alone.copy_to(copy.path()).map(|()| copy));
-        let copy = copy.map_err(|error| {
+        let made = || {
+            let copy = PartialFile::file(&copy, None)
+                .map_err(|error| StoreError::Io(aside.clone(), error))?;
+            alone.copy_to(copy.path())?;
+            let changed = Self::open(copy.path(), FileAccess::Alone, busy)?;
+            changed.row(in_memory)?;
+            Ok((copy, changed))
+        };
+        let made = made().map_err(|error: StoreError| {
             StoreError::Full(format!(
-                "{}: no space is left on the disk, and a copy of the store as it is cannot be kept in {} meanwhile \
+                "{}: no space is left on the disk, and a copy of the store cannot be kept in {} meanwhile \
                  ({error}); make room, or set TMPDIR to a directory of another disk",
                 path.display(),
                 aside.display(),
             ))
-        })?;
-        let done = work(&mut alone);
-        let scrubbed = done.and_then(|done| alone.scrub(Duration::ZERO).map(|()| done));
-        drop(copy);
+        });
+        let done = made.and_then(|(copy, mut changed)| {
+            let done = work(&mut changed)?;
+            changed.run("vacuum")?;
+            copy_pages(&changed, &mut alone.connection, path)?;
+            drop((changed, copy));
+            Ok(done)
+        });
         // It stays in the file; the next one that writes sets it, too.
         let _ = alone.row("pragma journal_mode = wal");
-        scrubbed
+        done
     }
 
     fn prepare_connection(&self, access: FileAccess) -> rusqlite::Result<()> {
@@ -326,35 +338,42 @@ impl Sqlite {
     /// Copies all pages to a new file, as they are at one moment; writers need not wait for that.
     fn copy_to(&self, to: &Path) -> Result<()> {
         let failed = |error| said(to, &error);
-        let mine = |error| self.error(&error);
         let mut target = Connection::open(to).map_err(failed)?;
-        // The moment is that of the first read of a transaction, so steps between which others commit need
-        // not start again.
-        let begun = || self.connection.unchecked_transaction();
-        let moment = self.connection.is_autocommit().then(begun);
-        let moment = moment.transpose().map_err(mine)?;
-        self.probe().map_err(mine)?;
-        {
-            let backup = Backup::new(&self.connection, &mut target).map_err(failed)?;
-            let mut waiting = Instant::now();
-            loop {
-                cancel::check().map_err(|_| cancelled())?;
-                match backup.step(PAGES).map_err(mine)? {
-                    StepResult::Done => break,
-                    StepResult::More => waiting = Instant::now(),
-                    _ if waiting.elapsed() > self.busy => {
-                        return Err(StoreError::Conflict(format!(
-                            "{}: it stayed locked; try again later",
-                            self.path.display()
-                        )));
-                    }
-                    _ => sleep(Duration::from_millis(5)),
-                }
-            }
-        }
-        drop(moment);
+        copy_pages(self, &mut target, to)?;
         target.close().map_err(|(_, error)| said(to, &error))
     }
+}
+
+/// Copies all pages of one store to another, as they are at one moment.
+fn copy_pages(from: &Sqlite, target: &mut Connection, to: &Path) -> Result<()> {
+    let failed = |error| said(to, &error);
+    let mine = |error| from.error(&error);
+    // The moment is that of the first read of a transaction, so steps between which others commit need
+    // not start again.
+    let begun = || from.connection.unchecked_transaction();
+    let moment = from.connection.is_autocommit().then(begun);
+    let moment = moment.transpose().map_err(mine)?;
+    from.probe().map_err(mine)?;
+    {
+        let backup = Backup::new(&from.connection, target).map_err(failed)?;
+        let mut waiting = Instant::now();
+        loop {
+            cancel::check().map_err(|_| cancelled())?;
+            match backup.step(PAGES).map_err(mine)? {
+                StepResult::Done => break,
+                StepResult::More => waiting = Instant::now(),
+                _ if waiting.elapsed() > from.busy => {
+                    return Err(StoreError::Conflict(format!(
+                        "{}: it stayed locked; try again later",
+                        from.path.display()
+                    )));
+                }
+                _ => sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+    drop(moment);
+    Ok(())
 }
 
 impl Database for Sqlite {
@@ -460,7 +479,7 @@ impl Database for Sqlite {
         into_new_file(to, |part| self.copy_to(part))
     }
 
-    fn scrub(&mut self, patience: Duration) -> Result<()> {
+    fn scrub(&mut self, patience: Duration) -> Result<bool> {
         // The old pages are in the log of recent commits until that is copied into the file.
         let empty = || {
             self.connection.busy_timeout(patience)?;
@@ -478,18 +497,15 @@ impl Database for Sqlite {
             self.connection.busy_timeout(self.busy)?;
             busy
         };
-        if !empty().map_err(|error| self.error(&error))? {
-            return Ok(());
-        }
-        let what = "the log of recent commits still has what was removed, because another program reads; \
-             it goes when that has ended and the store is written, vacuumed or closed";
-        Err(StoreError::Conflict(what.to_owned()))
+        let held = empty().map_err(|error| self.error(&error))?;
+        Ok(!held)
     }
 
-    fn vacuum(&mut self) -> Result<()> {
+    fn vacuum(&mut self, patience: Duration) -> Result<bool> {
         self.check_file()?;
+        // SQLite leaves what it moves from one page to another where it was, in the space that the page does not use.
         self.run("vacuum")?;
-        self.scrub(Duration::from_secs(1))
+        self.scrub(patience)
     }
 }
 

@@ -48,7 +48,8 @@ pub(crate) struct Units {
     values: String,
 }
 
-const ERASED: &str = "[erased]";
+/// What a content that was erased reads.
+pub(crate) const ERASED: &str = "[erased]";
 
 struct NodeRow<'w> {
     unit: i64,

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::history::tracked;
 use crate::index::{NodeRef, UnitKey, UnitKind, UnitRef};
-use crate::json::{Appended, JsonValue, elements, write_string};
+use crate::json::{Appended, JsonValue, elements, quoted, write_string};
 use crate::query::ir::{ExactNumber, normal_type};
 use crate::store::database::sql::{ResultRow, int, text};
 use crate::store::error::Result;
@@ -327,12 +327,11 @@ fn store_field(
             (present::CADENCE, row.cadence.is_some())
         }
         _ if name == TAGS.name => {
-            let mut decoded = String::new();
-            let mut is_text = |item| plain(JsonValue::read(item, &mut decoded)).is_some();
-            let is_list = match value {
-                JsonValue::List(json) => elements(json).into_iter().all(&mut is_text),
-                _ => false,
-            };
+            // What the rows give back; a list in any other spelling stays in `extra`.
+            let tags = text_list(value);
+            let has_nul = tags.iter().any(|tag| tag.contains('\0'));
+            let tags: Vec<String> = tags.iter().map(|tag| quoted(tag)).collect();
+            let is_list = !has_nul && value == JsonValue::List(&format!("[{}]", tags.join(",")));
             (present::TAGS, is_list)
         }
         _ if is_header(name) && name != TAGS.alias && name != CADENCE.alias => (0, false),

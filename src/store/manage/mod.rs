@@ -8,7 +8,9 @@ use crate::store::read::catalog::{self, Glob, ListedSession, SessionEntry};
 use crate::store::read::open;
 use crate::store::read::words::{self, Word};
 use crate::store::texts::build;
+use crate::store::write::core::{IN_LOG, NOTHING, PATIENCE};
 use crate::store::write::{mark, records};
+pub(crate) mod erased;
 pub(crate) mod verify;
 pub(crate) mod whole;
 
@@ -273,7 +275,8 @@ impl Store {
             .map_err(|error| self.not_found(from, error))
     }
 
-    /// Removes a session, and what only it had. Forks of it stay whole.
+    /// Removes a session, and what only it had. Forks of it stay whole. The file is written again, so that no page has a
+    /// copy: linear in the store.
     ///
     /// # Errors
     /// `E_SESSION_NOT_FOUND`, `E_SESSION_BUSY`; those of the database.
@@ -288,7 +291,7 @@ impl Store {
 
     /// Removes the oldest snapshots of sessions. What stays answers as before and still verifies; forks
     /// stay whole. Each session is pruned in a transaction of its own. Without an age and a number, nothing
-    /// goes.
+    /// goes. Where something went, the file is written again at the end: linear in the store.
     ///
     /// # Errors
     /// Those of the database; sessions pruned before stay pruned.
@@ -333,10 +336,12 @@ impl Store {
 
     /// Takes the content and the custom attributes of nodes out of every snapshot of a session, where they
     /// read `[erased]` and nothing from then on; tags, keys and roles stay. What providers were sent has
-    /// the texts too, and a title may repeat them, so all attempts and titles of the session go. The first
+    /// the texts too, and a title may repeat them, so all attempts and titles of the session go. Strings in the other
+    /// members of its documents read `[erased]`, too, if they repeat a text: they have it in them, or are a part of it,
+    /// of 8 bytes or more, or have 63 bytes in a row in common with it. The first
     /// snapshot with one of the nodes says so in the chain of hashes, which is computed again from the first
     /// one that changes. A writer whose lease has run out is refused from then on. Forks are sessions of their
-    /// own; the names of those that still have the texts are returned.
+    /// own; the names of those that still have the texts are returned. The file is written again: linear in the store.
     ///
     /// # Errors
     /// `E_SESSION_NOT_FOUND`, `E_SESSION_BUSY`; an id that no snapshot has; those of the database.
@@ -354,11 +359,12 @@ impl Store {
         Ok(others)
     }
 
-    /// Whether a file of the store still has what was deleted, pruned or erased by this process, because a reader holds it.
-    /// A later write of this process finishes that, and so does [`Store::vacuum`], or closing the store.
+    /// Whether a file of the store still has what was deleted, pruned or erased by this process: a reader holds it, another
+    /// program did not stop writing, or there is no room to write the file again. [`Store::vacuum`] finishes that; where a
+    /// reader held it, a later write of this process or closing the store does, too.
     #[must_use]
     pub fn has_removed_text(&self) -> bool {
-        self.core.unscrubbed.load(Ordering::Relaxed)
+        self.core.unscrubbed.load(Ordering::Relaxed) != NOTHING
     }
 
     /// Gives all free space back, and makes what was removed unreadable in the files. Linear in the store.
@@ -366,10 +372,15 @@ impl Store {
     /// # Errors
     /// Those of the database; a reader still holds what was removed.
     pub fn vacuum(&self) -> Result<(), Error> {
-        self.core
-            .with_or_without_log(|database| database.vacuum())?;
-        self.core.unscrubbed.store(false, Ordering::Relaxed);
-        Ok(())
+        let vacuum = |database: &mut dyn sql::Database| database.vacuum(PATIENCE);
+        if self.core.with_or_without_log(vacuum)? {
+            self.core.unscrubbed.store(NOTHING, Ordering::Relaxed);
+            return Ok(());
+        }
+        self.core.unscrubbed.store(IN_LOG, Ordering::Relaxed);
+        let what = "the log of recent commits still has what was removed, because another program reads; \
+             it goes when that has ended and the store is written, vacuumed or closed";
+        Err(StoreError::Conflict(what.to_owned()).into())
     }
 
     /// The hash of the newest commit of a session, in lower-case hex digits: it depends on all its history. `None` without
@@ -403,7 +414,7 @@ impl Store {
     /// only writers keep, such as references, is not copied.
     ///
     /// # Errors
-    /// `to` exists, or cannot be written; the names of the sessions cannot be read.
+    /// `to` exists, or cannot be written; no name of a session can be read.
     pub fn salvage(&self, to: impl AsRef<Path>) -> Result<Salvaged, Error> {
         let to = to.as_ref();
         if to.symlink_metadata().is_ok() {
@@ -411,23 +422,20 @@ impl Store {
             return Err(StoreError::Io(to.to_owned(), exists).into());
         }
         let target = Self::builder().open(to)?;
-        let glob = Glob::new("");
-        let listed = self.core.read(|database| catalog::list(database, &glob))?;
+        let names = self.core.read(catalog::readable_names)?;
         let mut salvaged = Salvaged::default();
-        for listed in listed {
+        for name in names {
             ensure();
             let copied = (|| {
-                let session = self.session(&listed.name)?;
+                let session = self.session(&name)?;
                 session.history().fetch_all()?;
-                let entry = self
-                    .core
-                    .read(|database| catalog::get(database, &listed.name))?;
-                target.import(&listed.name, &session, entry.source.as_deref())
+                let entry = self.core.read(|database| catalog::get(database, &name))?;
+                target.import(&name, &session, entry.source.as_deref())
             })();
-            open::forget(&self.open, &listed.name);
+            open::forget(&self.open, &name);
             match copied {
-                Ok(_) => salvaged.copied.push(listed.name),
-                Err(error) => salvaged.left.push((listed.name, error.to_string())),
+                Ok(_) => salvaged.copied.push(name),
+                Err(error) => salvaged.left.push((name, error.to_string())),
             }
         }
         Ok(salvaged)

@@ -17,6 +17,7 @@ use crate::store::layout::encode::{Hash, encode};
 use crate::store::layout::rows::{KnownRows, put_unit};
 use crate::store::layout::schema::{list, table};
 use crate::store::layout::sums::{update_attempt_sums, update_session_sum};
+use crate::store::manage::erased::ErasedTexts;
 use crate::store::read::catalog::{self, SessionEntry, touch};
 use crate::store::read::load::{Placement, places, restore_unit};
 use crate::store::texts::tables;
@@ -255,11 +256,15 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
     let Some(changed) = units.iter().map(|place| place.first_seq).min() else {
         return Ok(Vec::new());
     };
-    let titled = remove_titles(database, entry.session)?;
-    let from = titled.map_or(changed, |titled| titled.min(changed));
+    let mut said = ErasedTexts::default();
     let mut others: BTreeSet<String> = BTreeSet::new();
     let mut old = Vec::new();
     for place in &units {
+        let before = restore_unit(database, place.unit, place.kind, &[])?;
+        let nodes = UnitRef::containing(before.root()).live_rows();
+        let nodes = nodes.filter_map(|(_, node)| node);
+        let erased = nodes.filter(|node| ids.contains(&node.id()));
+        erased.for_each(|node| said.add(node));
         let made = restore_unit(database, place.unit, place.kind, ids)?;
         let unit = put_unit(
             database,
@@ -279,6 +284,8 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
     }
     garbage::units(database, &old)?;
     tables::scrub(database)?;
+    let repeated = erase_members(database, entry.session, &mut said)?;
+    let from = repeated.map_or(changed, |repeated| repeated.min(changed));
     // What was sent has the texts, too.
     let delete = "delete from attempt where session_id = ?1";
     database.execute(delete, &[entry.session.into()])?;
@@ -297,8 +304,13 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
     Ok(others.into_iter().collect())
 }
 
-/// Takes the titles out of all snapshots of a session, as they repeat or sum up its texts. Returns the first of them.
-fn remove_titles(database: &mut dyn Database, session: i64) -> Result<Option<i64>> {
+/// Takes the titles out of all snapshots of a session, as they repeat or sum up its texts, and the strings of the other
+/// members of its documents that repeat an erased one. Returns the first snapshot that changed.
+fn erase_members(
+    database: &mut dyn Database,
+    session: i64,
+    said: &mut ErasedTexts,
+) -> Result<Option<i64>> {
     const TITLES: [&[&str]; 2] = [
         &["members", "meta", "title"],
         &["members", "meta", "session", "title"],
@@ -307,12 +319,13 @@ fn remove_titles(database: &mut dyn Database, session: i64) -> Result<Option<i64
     for link in links(database, session, 0)? {
         // Of a damaged snapshot nothing is known.
         let Ok((text, _)) = link.texts else { continue };
-        let without = TITLES.iter().fold(None, |done: Option<String>, path| {
+        let untitled = TITLES.iter().fold(None, |done: Option<String>, path| {
             without(done.as_deref().unwrap_or(&text), path).or(done)
         });
-        if let Some(without) = without {
+        let erased = said.without(untitled.as_deref().unwrap_or(&text), "members");
+        if let Some(erased) = erased.or(untitled) {
             let update = "update snapshot set meta = ?3 where session_id = ?1 and seq = ?2";
-            let values = [session.into(), link.seq.into(), without.as_str().into()];
+            let values = [session.into(), link.seq.into(), erased.as_str().into()];
             database.execute(update, &values)?;
             changed.get_or_insert(link.seq);
         }
@@ -337,9 +350,14 @@ fn without(json: &str, path: &[&str]) -> Option<String> {
     changed.then(|| format!("{{{}}}", kept.join(",")))
 }
 
-/// Takes the titles out of a session of which a text was erased before, and that its log has brought up to date.
-pub(crate) fn erase_new_titles(database: &mut dyn Database, session: i64) -> Result<()> {
-    if let Some(from) = remove_titles(database, session)? {
+/// Takes the titles, and what repeats an erased text, out of a session of which a text was erased before, and that its log
+/// has brought up to date.
+pub(crate) fn erase_new_members(
+    database: &mut dyn Database,
+    session: i64,
+    said: &mut ErasedTexts,
+) -> Result<()> {
+    if let Some(from) = erase_members(database, session, said)? {
         rehash(database, session, from, None)?;
         touch(database, session)?;
     }

@@ -8,6 +8,7 @@ use crate::store::layout::schema::{RECORDED, sum};
 use crate::store::layout::sums::{sum_without_snapshots, update_session_sum, update_session_sums};
 use crate::store::read::source;
 use crate::support::diag::Code;
+use std::collections::BTreeSet;
 
 /// A row of `session`, and what its snapshots span.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,6 +198,33 @@ pub(crate) fn page(
 
 pub(crate) fn list(database: &mut dyn Database, glob: &Glob) -> Result<Vec<ListedSession>> {
     matching_rows(database, LIST, glob, listed)
+}
+
+/// The names of a store that may be damaged, in byte order: what can be read of them from both ends of the table and of the
+/// index. Errors: that of the database, if it has none.
+pub(crate) fn readable_names(database: &mut dyn Database) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    let mut failed = None;
+    for (order, by) in [
+        ("name", ""),
+        ("name desc", ""),
+        ("session_id", " not indexed"),
+        ("session_id desc", " not indexed"),
+    ] {
+        let all = format!("select name from session{by} order by {order}");
+        let done = database.query(&all, &[], &mut |row| {
+            names.insert(text(row, 0)?.to_owned());
+            Ok(())
+        });
+        match done {
+            Ok(()) => return Ok(names),
+            Err(error) => failed = Some(error),
+        }
+    }
+    match failed {
+        Some(error) if names.is_empty() => Err(error),
+        _ => Ok(names),
+    }
 }
 
 /// The sessions that place, at any time, a unit for which one of the conditions holds.

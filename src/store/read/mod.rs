@@ -76,12 +76,12 @@ mod plans {
             self.database.backup(to)
         }
 
-        fn scrub(&mut self, patience: Duration) -> Result<()> {
+        fn scrub(&mut self, patience: Duration) -> Result<bool> {
             self.database.scrub(patience)
         }
 
-        fn vacuum(&mut self) -> Result<()> {
-            self.database.vacuum()
+        fn vacuum(&mut self, patience: Duration) -> Result<bool> {
+            self.database.vacuum(patience)
         }
     }
 

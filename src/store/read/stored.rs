@@ -19,7 +19,7 @@ use crate::store::read::calls;
 use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::load::{self, Placement, Spaced, UnitCache};
 use crate::store::write::core::Core;
-use crate::store::write::records;
+use crate::store::write::{mark, records};
 use crate::support::diag::Code;
 use crate::support::lock;
 
@@ -114,6 +114,14 @@ impl Stored {
         self.read(|database, same| {
             self.check_same(same, "")?;
             Beside::read(database, &self.entry)
+        })
+    }
+
+    /// The ids of the nodes whose texts were erased from it.
+    pub(crate) fn erased(&self) -> Result<Vec<String>, LoadFailure> {
+        self.read(|database, _| {
+            let erased = mark::erased(database, self.entry.session)?;
+            Ok(erased.unwrap_or_default())
         })
     }
 

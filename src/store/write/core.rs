@@ -1,6 +1,6 @@
 //! An open store: its connections, its queue of commits, and who writes.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::store::database::home::Home;
@@ -22,12 +22,18 @@ pub(crate) struct Core {
     pub(crate) owner: String,
     /// How long a lease lasts without use.
     pub(crate) lease: Duration,
-    /// Whether the log of recent commits still has what was removed.
-    pub(crate) unscrubbed: AtomicBool,
+    /// What still has something that was removed: [`NOTHING`], [`IN_LOG`] or [`IN_PAGES`].
+    pub(crate) unscrubbed: AtomicU8,
 }
 
+pub(crate) const NOTHING: u8 = 0;
+/// The log of recent commits.
+pub(crate) const IN_LOG: u8 = 1;
+/// The pages of the file.
+pub(crate) const IN_PAGES: u8 = 2;
+
 /// How long a removal waits for readers, so that what it removed is in no file.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Core {
     /// Takes the right to write a session, which is made if it does not exist.
@@ -108,16 +114,24 @@ impl Core {
         }
     }
 
-    /// Makes what was removed unreadable in the files too, if no process reads. Else that is done after a later write, or
-    /// when the last connection is closed.
+    /// Makes what was removed unreadable in the files too. Where a process reads, the log of recent commits has it until a
+    /// later write, or until the last connection is closed; where another one writes all the time, or no room is left, the
+    /// file has it until the next call. Linear in the store.
     pub(crate) fn tidy(&self) {
-        let scrubbed = self.with_or_without_log(|database| database.scrub(PATIENCE));
-        self.unscrubbed.store(scrubbed.is_err(), Ordering::Relaxed);
+        // The copy that a full disk takes is written as a whole, and so is the store then.
+        let left = match self.with_or_without_log(|database| database.vacuum(PATIENCE)) {
+            Ok(true) => NOTHING,
+            Ok(false) => IN_LOG,
+            Err(_) => IN_PAGES,
+        };
+        self.unscrubbed.store(left, Ordering::Relaxed);
     }
 
     fn scrub_again(&self, database: &mut dyn Database) {
-        if self.unscrubbed.load(Ordering::Relaxed) && database.scrub(Duration::ZERO).is_ok() {
-            self.unscrubbed.store(false, Ordering::Relaxed);
+        if self.unscrubbed.load(Ordering::Relaxed) == IN_LOG
+            && matches!(database.scrub(Duration::ZERO), Ok(true))
+        {
+            self.unscrubbed.store(NOTHING, Ordering::Relaxed);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Sessions from elsewhere, one or many.
 
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
@@ -88,6 +89,8 @@ struct Ready {
     mark: Option<String>,
     history: Arc<History>,
     beside: Beside,
+    /// The nodes whose texts were erased from the session of the store that it is a copy of.
+    erased: BTreeSet<String>,
 }
 
 /// A session to be copied into the store: its name, where it comes from, and the mark of its log.
@@ -118,20 +121,27 @@ impl Ready {
             history.fetch_all()?;
         }
         history.fetch_attempts()?;
-        let mut beside = match open::stored(session) {
-            Some(stored) => stored.beside()?,
-            None => Beside::default(),
+        let stored = open::stored(session);
+        let (mut beside, erased) = match &stored {
+            Some(stored) => (stored.beside()?, stored.erased()?),
+            None => (Beside::default(), Vec::new()),
         };
+        // The log would bring back what was erased, so the copy stays one of that log.
+        let log = stored
+            .as_ref()
+            .and_then(|stored| stored.entry().source.clone());
+        let source = log.filter(|_| !erased.is_empty()).or(new.source);
         if let Some(json) = session.kept() {
             beside = ContextState::read(json)?.into_beside();
         }
         beside.attempts = history.attempts().clone();
         Ok(Self {
             name: new.name,
-            source: new.source,
+            source,
             mark: new.mark,
             history,
             beside,
+            erased: erased.into_iter().collect(),
         })
     }
 
@@ -151,6 +161,7 @@ impl Ready {
         let mut rows = SessionRows::create(database, &self.name, self.source.as_deref())?;
         rows.add_all(database, &self.history, 0)?;
         self.beside.put(database, rows.session)?;
+        mark::set_erased(database, rows.session, &self.erased)?;
         match &self.mark {
             Some(mark) => mark::put_all(database, &[(rows.session, mark)]),
             None => Ok(()),

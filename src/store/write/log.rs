@@ -5,6 +5,7 @@ use crate::store::Store;
 use crate::store::database::sql::{Database, collect, digest, first};
 use crate::store::error::StoreError;
 use crate::store::layout::encode::Hash;
+use crate::store::manage::erased::{ErasedTexts, is_equal_but_erased};
 use crate::store::manage::whole;
 use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::open;
@@ -163,6 +164,7 @@ impl Store {
         let steps = self.steps(sessions, &candidates)?;
         check_erased(sessions, &candidates, &steps)?;
         let erased = erased_of_log(&candidates);
+        let said = texts_of_log(sessions, &candidates)?;
         let mut done = LogImport::default();
         let mut sessions = sessions.to_vec();
         for ((name, _), step) in sessions.iter_mut().zip(&steps) {
@@ -182,14 +184,16 @@ impl Store {
                 check_compared(database, &candidates)?;
                 check_names(database, sessions, &candidates, &steps, &moved)?;
                 rename(database, &moved)?;
+                let mut said = said.clone();
                 for ((name, session), step) in sessions.iter().zip(&steps) {
-                    write(database, name, session, source, step).map_err(|error| match error {
+                    let written = write(database, name, session, source, step, &mut said);
+                    written.map_err(|error| match error {
                         // It was not there a moment ago.
                         StoreError::Exists(name) => StoreError::Meanwhile(name),
                         error => error,
                     })?;
                     if step.candidate.is_none() {
-                        untitle(database, name, &erased)?;
+                        untitle(database, name, &erased, &mut said)?;
                     }
                 }
                 put_marks(database, sessions, &steps, marks)
@@ -483,11 +487,17 @@ impl LogCandidate {
     }
 
     /// Whether a snapshot and one of the log have equal units and members. Unless `exact`, the place where a branch left
-    /// another one makes no difference; the titles that an erasure took make none.
+    /// another one makes no difference; the titles and the strings that an erasure took make none.
     fn is_same(&self, own: &Snapshot, new: &Snapshot, exact: bool) -> bool {
         let untitled = self.erased.is_some();
         let members = |snapshot| document_members(Snapshot::meta(snapshot), exact, untitled);
-        members(own) == members(new)
+        let (before, now) = (members(own), members(new));
+        let is_said = if untitled {
+            is_said_but_erased(&before, &now)
+        } else {
+            before == now
+        };
+        is_said
             && SnapshotChange::between(None, own).came()
                 == SnapshotChange::between(None, new).came()
     }
@@ -540,6 +550,19 @@ fn document_members(meta: &Meta, exact: bool, untitled: bool) -> DocumentMembers
             (&**name, found.collect())
         })
         .collect()
+}
+
+/// Whether two documents say the same, except for strings that were erased in the first.
+fn is_said_but_erased(own: &DocumentMembers<'_>, new: &DocumentMembers<'_>) -> bool {
+    own.len() == new.len()
+        && own.iter().zip(new).all(|((own, inside), (new, there))| {
+            own == new
+                && inside.len() == there.len()
+                && inside
+                    .iter()
+                    .zip(there)
+                    .all(|((own, value), (new, now))| own == new && is_equal_but_erased(value, now))
+        })
 }
 
 /// Whether every node of a snapshot is in another with the same content: a reply of which more has come. Contents
@@ -599,19 +622,39 @@ fn erased_of_log(candidates: &[LogCandidate]) -> BTreeSet<String> {
     erased.flatten().cloned().collect()
 }
 
-/// Takes the titles out of a new session of a log from which texts were erased: they may quote one. What was erased is noted
-/// with it, so that no later state of the log brings it back.
+/// The texts that were taken out of sessions, as far as the log still has them. Linear in its snapshots; nothing where no
+/// text was erased.
+fn texts_of_log(
+    sessions: &[(String, &Session)],
+    candidates: &[LogCandidate],
+) -> Result<ErasedTexts, StoreError> {
+    let erased = candidates.iter().filter_map(|one| one.erased.as_ref());
+    let ids: BTreeSet<&String> = erased.flatten().collect();
+    let mut said = ErasedTexts::default();
+    for (_, session) in sessions.iter().filter(|_| !ids.is_empty()) {
+        session.history().walk(0, |_, snapshot| {
+            let nodes = ids.iter().filter_map(|id| snapshot.find(id));
+            nodes.for_each(|node| said.add(node));
+            Ok::<(), StoreError>(())
+        })?;
+    }
+    Ok(said)
+}
+
+/// Takes the titles, and what repeats an erased text, out of a new session of a log from which texts were erased: a title
+/// may quote one. What was erased is noted with it, so that no later state of the log brings it back.
 fn untitle(
     database: &mut dyn Database,
     name: &str,
     erased: &BTreeSet<String>,
+    said: &mut ErasedTexts,
 ) -> Result<(), StoreError> {
     if erased.is_empty() {
         return Ok(());
     }
     let session = catalog::get(database, name)?.session;
     mark::set_erased(database, session, erased)?;
-    whole::erase_new_titles(database, session)
+    whole::erase_new_members(database, session, said)
 }
 
 /// Refuses to write by what was compared if one of the sessions has changed since.
@@ -693,6 +736,7 @@ fn write(
     session: &Session,
     source: Option<&str>,
     step: &LogStep<'_>,
+    said: &mut ErasedTexts,
 ) -> Result<(), StoreError> {
     if step.is_kept {
         return Ok(());
@@ -709,7 +753,7 @@ fn write(
     rows.add_all(database, &session.history(), step.kept)?;
     Beside::default().put(database, rows.session)?;
     if step.candidate.is_some_and(|there| there.erased.is_some()) {
-        whole::erase_new_titles(database, rows.session)?;
+        whole::erase_new_members(database, rows.session, said)?;
     }
     Ok(())
 }

@@ -4,7 +4,8 @@
 //! while the session ends there and no context has written it. Pruning a session and taking a text out of it remove the
 //! marks. What a mark says is JSON of the caller; this file does not read it. The member `named` says that a person chose
 //! the session's name. The member `erased` has the ids of the nodes whose texts were taken out of snapshots that a prune
-//! has removed, or of another session of the same log: without it an import of the log would bring them back.
+//! has removed, or of another session of the same log, or of the session that it is a copy of: without it an import of the
+//! log would bring them back.
 
 use crate::json::{Member, canonical, elements, get, members, quoted, string};
 use crate::store::Store;

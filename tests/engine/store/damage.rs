@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use pactql::{Answer, Context, Message, NewNode, Provider, Store, store::Retention};
+use pactql::{Answer, Context, Message, NewNode, Provider, Session, Store, store::Retention};
 use rusqlite::Connection;
 
 use super::place::{Folder, documents, sound};
@@ -516,4 +516,52 @@ fn a_session_without_its_end_is_noticed() {
         .map(|damage| damage.session.as_deref())
         .collect();
     assert_eq!(ends, [Some("a")], "{damage:#?}");
+}
+
+/// However a list of tags or a zero is spelled, a store has it as it is, and finds nothing wrong with that.
+#[test]
+fn spellings_are_no_damage() {
+    let folder = Folder::quick();
+    for (number, member) in [
+        r#""tags":["a","b"]"#,
+        r#""tags":["a", "b"]"#,
+        r#""tags":["a" ]"#,
+        r#""tags":[ ]"#,
+        r#""tags":["\u00e9","é"]"#,
+        r#""tags":["\/","b"]"#,
+        r#""tags":["a\u0000"]"#,
+        r#""data_x":-0.0"#,
+        r#""data_x":[-0, -0e5]"#,
+        r#""data_x":"-0.0""#,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = folder.file(&format!("{number}.db"));
+        let store = Store::open(&path).unwrap();
+        let line = format!(
+            r#"{{"cycle":1,"root":{{"id":"r","nodeType":"root","children":[{{"id":"s","nodeType":"seq","children":[{{"id":"t","nodeType":"mt","children":[{{"id":"n","nodeType":"cb",{member}}}]}}]}}]}}}}"#
+        );
+        let session = Session::from_slice(line.as_bytes()).unwrap();
+        store.import("a", &session, None).unwrap();
+        assert_eq!(sound(&store), Ok(()), "{member}");
+        let there = store.session("a").unwrap();
+        assert_eq!(documents(&there), documents(&session), "{member}");
+        store
+            .backup(folder.file(&format!("{number}-copy.db")))
+            .unwrap();
+        // Importing it again finds the same units.
+        let again = store
+            .import_log(&[("a".to_owned(), session)], None)
+            .unwrap();
+        assert_eq!((again.same, again.snapshots), (1, 0), "{member}");
+    }
+    // Stores of earlier versions have every list in rows, with the number of its own spelling.
+    let path = folder.file("0.db");
+    let connection = Connection::open(&path).unwrap();
+    let other = "update unit set spelling = 7 where unit_id in (select unit_id from attr)";
+    assert_eq!(connection.execute(other, []).unwrap(), 1);
+    drop(connection);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.verify().unwrap(), []);
 }

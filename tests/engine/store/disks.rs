@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use pactql::{Code, Context, Message, NewNode, Store, store::Retention};
+use pactql::{Code, Context, Message, NewNode, Session, Store, store::Retention};
 
 use super::child::{Acknowledged, LEASE, Writer, check, parse};
 use super::place::{Folder, documents, sound};
@@ -246,4 +246,32 @@ fn removals_work_on_a_full_disk() {
             );
         }
     }
+}
+
+/// What is written for an erased node may need a page more than the file has. The copy beside it has room.
+#[test]
+fn a_text_is_erased_where_the_file_cannot_grow() {
+    let disk = match Disk::new() {
+        Ok(disk) => disk,
+        Err(reason) => return println!("SKIPPED: {reason}"),
+    };
+    let path = disk.0.file("x.db");
+    let store = Store::open(&path).unwrap();
+    let session = Session::open("fixtures/support-agent.jsonl").unwrap();
+    store.import("a", &session, None).unwrap();
+    drop(store);
+    disk.fill();
+    let size = std::fs::metadata(&path).unwrap().len();
+    let store = Store::open(&path).unwrap();
+    store.erase("a", ["cb:u2"]).unwrap();
+    assert!(!store.has_removed_text());
+    assert!(!has(&path, "It wobbles by more than a ce"));
+    assert!(std::fs::metadata(&path).unwrap().len() <= size);
+    assert_eq!(sound(&store), Ok(()));
+    // It is a store like any other then.
+    drop(store);
+    std::fs::remove_file(disk.0.file("ballast")).unwrap();
+    let store = Store::open(&path).unwrap();
+    commit(&mut store.write("b").unwrap(), 1).unwrap();
+    assert_eq!(sound(&store), Ok(()));
 }

@@ -208,3 +208,98 @@ fn a_rehearsal_counts_what_forks_share() {
     assert_eq!((pruned.sessions.len(), pruned.bodies), (2, 1), "{pruned:?}");
     assert!(sound(&store).is_ok());
 }
+
+/// SQLite moves rows from one page to another, and leaves copies in the space that the first one does not use.
+#[test]
+fn a_deleted_text_is_in_no_page() {
+    let folder = Folder::quick();
+    let path = folder.file("x.db");
+    let store = Store::open(&path).unwrap();
+    let mut random: u64 = 1;
+    let mut node = |session: usize, number: usize| {
+        random = (random * 1_103_515_245 + 12_345) & 0x7FFF_FFFF;
+        let letter = "abcdefgh".as_bytes()[(session + number) % 8];
+        let length = 20 + usize::try_from(random >> 16).unwrap() % 880;
+        let text = char::from(letter).to_string().repeat(length);
+        let text = format!("secret-{session:03}-{number} {text}");
+        let start = &text[..text.len().min(150)];
+        format!(
+            r#"{{"id":"t{number}","nodeType":"mt","children":[{{"id":"c{number}","nodeType":"cb","content":"{text}","data_x":"{start}"}}]}}"#
+        )
+    };
+    let sessions: Vec<(String, Session, Option<String>)> = (0..60)
+        .map(|session| {
+            let turns = (0..6).map(|number| node(session, number));
+            let turns = turns.collect::<Vec<_>>().join(",");
+            let line = format!(
+                r#"{{"cycle":1,"root":{{"id":"r","nodeType":"root","children":[{{"id":"s","nodeType":"seq","children":[{turns}]}}]}}}}"#
+            );
+            let read = Session::from_slice(line.as_bytes()).unwrap();
+            (format!("s{session:03}"), read, None)
+        })
+        .collect();
+    store.import_all(sessions).unwrap();
+    for session in 0..20 {
+        store.delete(&format!("s{session:03}")).unwrap();
+        assert!(!store.has_removed_text());
+        let bytes = std::fs::read(&path).unwrap();
+        let found = memchr::memmem::find_iter(&bytes, "secret-");
+        let left: Vec<usize> = found
+            .map(|at| String::from_utf8_lossy(&bytes[at + 7..at + 10]).into_owned())
+            .filter_map(|number| number.parse().ok())
+            .filter(|number| *number <= session)
+            .collect();
+        assert_eq!(left, [0; 0], "after session {session}");
+    }
+    assert_eq!(sound(&store), Ok(()));
+}
+
+/// A document may have the texts of its nodes in other members, too: as a whole, in part, in other words around them.
+#[test]
+fn an_erased_text_is_in_no_other_member() {
+    let folder = Folder::new();
+    let path = folder.file("x.db");
+    let store = Store::open(&path).unwrap();
+    let long = format!(
+        "My card is {SECRET}. Please book the flight of tomorrow for the two of us, by the window."
+    );
+    let template = "Please book the flight of tomorrow for the two of us, by the window. {more}";
+    let document = |cycle: i64, text: &str| {
+        let meta = format!(
+            r#"{{"record":{{"input":"{long}","card":"{SECRET}","list":[{{"said" : "> {long}","template":"{template}"}}],"n":1.0,"kept":"of another text","short":"card"}},"card":"{SECRET}"}}"#
+        );
+        format!(
+            r#"{{"cycle":{cycle},"meta":{meta},"root":{{"id":"r","nodeType":"root","children":[{{"id":"s","nodeType":"seq","children":[{{"id":"t{cycle}","nodeType":"mt","children":[{{"id":"c{cycle}","nodeType":"cb","content":[{{"text":"{text}"}}],"data_own":"of nothing else"}}]}}]}}]}}}}
+"#
+        )
+    };
+    let mut log = document(1, &long) + &document(2, "two");
+    let bring = |log: &str| {
+        let session = Session::from_slice(log.as_bytes()).unwrap();
+        let done = store.import_log(&[("log".to_owned(), session)], Some("log.jsonl"));
+        done.unwrap()
+    };
+    bring(&log);
+    store.erase("log", ["c1"]).unwrap();
+    let nowhere = || {
+        assert_eq!(sound(&store), Ok(()));
+        for text in [SECRET, "book the flight", "by the window"] {
+            assert_eq!(files_with(&path, text), [""; 0], "{text}");
+        }
+        let (committed, _) = documents(&store.session("log").unwrap()).unwrap();
+        let erased = r#""meta":{"card":"[erased]","record":{"card":"[erased]","input":"[erased]","kept":"of another text","list":[{"said":"[erased]","template":"[erased]"}],"n":1.0,"short":"card"}}"#;
+        for document in &committed {
+            assert!(document.contains(erased), "{document}");
+        }
+    };
+    nowhere();
+    // The log still says so, in what is there and in what it adds.
+    assert_eq!(bring(&log).same, 1);
+    log += &document(3, "three");
+    let done = bring(&log);
+    assert_eq!((done.grown, done.snapshots), (1, 1));
+    nowhere();
+    // Once more: what reads `[erased]` is no text.
+    store.erase("log", ["c1", "c3"]).unwrap();
+    nowhere();
+}

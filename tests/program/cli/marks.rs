@@ -772,3 +772,27 @@ fn a_new_branch_of_a_log_with_an_erasure_has_no_title() {
     assert!(!kept.windows(7).any(|part| part == b"hunter2"));
     answer(&["verify", &store]);
 }
+
+/// A copy of a store knows what was erased, however it is made.
+#[test]
+fn a_copy_knows_what_was_erased() {
+    let scratch = Scratch::new("marks-copies");
+    let (path, store) = (scratch.path("a.jsonl"), scratch.path("a.db"));
+    fs::write(&path, short("hunter2")).expect("a file");
+    import(&[&path, "-o", &store]);
+    in_store(&["store", "erase"], &store, "a", &["cb:2-1"]);
+    let [copy, again, salvaged, backup] =
+        ["copy.db", "again.db", "salvaged.db", "backup.db"].map(|name| scratch.path(name));
+    answer(&["import", &store, "-o", &copy]);
+    answer(&["import", &format!("{copy}#a"), "-o", &again]);
+    answer(&["store", "salvage", &store, "-o", &salvaged]);
+    answer(&["store", "backup", &store, "-o", &backup]);
+    for copy in [copy, again, salvaged, backup] {
+        answer(&["verify", &copy]);
+        let told = "a text was erased from `a`, and the log still has it";
+        fails(&["import", &path, "-o", &copy], 1, told);
+        let renamed = ["import", &path, "-o", &copy, "--name", "other"];
+        fails(&renamed, 1, told);
+        assert_eq!(marks(&copy), [None]);
+    }
+}

@@ -1070,6 +1070,55 @@ fn a_file_that_was_cut_off_is_damaged() {
     }
 }
 
+/// The table of sessions has a page that cannot be read: the sessions of the others are saved.
+#[test]
+fn a_store_that_lacks_names_is_salvaged() {
+    use rusqlite::Connection;
+    let scratch = Scratch::new("store-lacks-names");
+    let path = scratch.path("agents.db");
+    answer(&["import", AGENT, "-o", &path]);
+    let opened = Store::open(&path).expect("a store");
+    for number in 0..80 {
+        let name = format!("fork/{number:03}/{}", "long".repeat(20));
+        opened.fork("support-agent", "@t0", &name).expect("a fork");
+    }
+    drop(opened);
+    let leaf = "select pageno from dbstat where name = 'session' and pagetype = 'leaf' order by path limit 1 offset 1";
+    let leaf: u32 = Connection::open(&path)
+        .and_then(|store| store.query_row(leaf, [], |row| row.get(0)))
+        .expect("a second page");
+    let mut bytes = std::fs::read(&path).expect("the store");
+    let start = (leaf as usize - 1) * 4096;
+    bytes[start..start + 4096].fill(0xFF);
+    std::fs::write(&path, bytes).expect("the store");
+    let saved = scratch.path("saved.db");
+    let ran = pactql(&["store", "salvage", &path, "-o", &saved]);
+    assert_eq!(ran.code, 5, "{}{}", ran.out, ran.err);
+    let saved_names = names(&saved);
+    assert!(saved_names.len() > 40, "{saved_names:?}");
+    assert!(saved_names.contains(&"support-agent".to_owned()));
+    answer(&["verify", &saved]);
+}
+
+/// A vacuum writes the views last, so that the end of the file has a part of the schema.
+#[test]
+fn a_store_that_lacks_its_end_is_salvaged() {
+    let scratch = Scratch::new("store-lacks-end");
+    let path = store(&scratch);
+    answer(&["store", "vacuum", &path]);
+    let mut bytes = std::fs::read(&path).expect("the store");
+    bytes.truncate(bytes.len() - 4096);
+    std::fs::write(&path, bytes).expect("the store");
+    let saved = scratch.path("saved.db");
+    let ran = pactql(&["store", "salvage", &path, "-o", &saved]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert_eq!(
+        names(&saved),
+        ["chat.openai", "greenhouse", "support-agent"]
+    );
+    answer(&["verify", &saved]);
+}
+
 /// Reading takes no right to write; writing without it is an error, and changes nothing.
 #[cfg(unix)]
 #[test]
