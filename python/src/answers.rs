@@ -178,13 +178,10 @@ impl StoreAnswers {
         warnings.map(ToString::to_string).collect()
     }
 
-    /// Why no session has anything, in words; empty if one has, and of diffs.
+    /// Why no session has anything, in words; empty if one has.
     fn why_empty(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.origin.check(py)?;
         let question = &self.question;
-        if question.options.is_some() {
-            return Ok(Vec::new());
-        }
         let left = Arc::clone(&Self::of(py, question.clone())?.left);
         let why = forks::shared(py, || match left.next() {
             Some(found) => found.map(|_| Vec::new()),

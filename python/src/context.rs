@@ -1,7 +1,7 @@
 //! `Context`: one session being written.
 
 use crate::engine::SHARED;
-use crate::errors::{OrRaise, Raise, plain};
+use crate::errors::{OrRaise, Raise, Warned, plain, warn};
 use crate::forks::{self, Origin};
 use crate::json::{self, dict};
 use crate::selection::Selection;
@@ -10,6 +10,7 @@ use crate::values::{Role, Texts, prepared};
 use pactql::{Code, ContextBuilder, Message, NewNode, Policy};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One session being written: its working state, and the commits it makes.
@@ -37,12 +38,72 @@ pub(crate) struct Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
+        let context = self.context.get_mut();
+        let context = context.unwrap_or_else(PoisonError::into_inner).take();
         if self.origin.is_some_and(|origin| !origin.is_here()) {
             // The connection is the parent's.
-            let context = self.context.get_mut();
-            std::mem::forget(context.map_or(None, Option::take));
+            std::mem::forget(context);
+            return;
         }
+        let saved = self.saved.get_mut();
+        let saved = saved.unwrap_or_else(PoisonError::into_inner).take();
+        let lost = context.and_then(|mut context| {
+            let name = self.name.as_deref()?;
+            forks::with_threads(|| lost(name, &mut context, saved.as_ref()))
+        });
+        // It is over at the end of the interpreter, and an exception on its way is what matters.
+        let Some(lost) = lost else { return };
+        Python::try_attach(|py| {
+            if !PyErr::occurred(py)
+                && let Err(error) = warn(py, Warned::Unsaved, &lost)
+            {
+                error.write_unraisable(py, None);
+            }
+        });
     }
+}
+
+/// How many ids such a warning lists.
+const SHOWN: usize = 5;
+
+/// What is lost with a context that writes a session of a store, in words; `saved` is what was saved last.
+fn lost(
+    name: &str,
+    context: &mut pactql::Context,
+    saved: Option<&Arc<pactql::History>>,
+) -> Option<String> {
+    let is_saved = saved.is_some_and(|saved| Arc::ptr_eq(saved, &context.history()));
+    if !context.is_changed() || is_saved {
+        return None;
+    }
+    // There may be no snapshot yet.
+    let kept = context.select("@t0 .cb");
+    let kept = kept
+        .as_ref()
+        .map_or_else(|_| Vec::new(), |kept| kept.to_ids());
+    let kept: HashSet<&str> = kept.into_iter().collect();
+    let written = context.select(".cb");
+    let written = written
+        .as_ref()
+        .map_or_else(|_| Vec::new(), |found| found.to_ids());
+    let new: Vec<&str> = written
+        .into_iter()
+        .filter(|id| !kept.contains(id))
+        .collect();
+    let what = match new.len() {
+        0 => "its changes".to_owned(),
+        count => {
+            let shown = new[..count.min(SHOWN)].join(", ");
+            let more = if count > SHOWN { ", …" } else { "" };
+            let blocks = if count == 1 { "block" } else { "blocks" };
+            format!("{count} {blocks} ({shown}{more})")
+        }
+    };
+    Some(format!(
+        "the session '{name}' was left without `commit()`, which loses {what} of cycle {}; `save()` keeps a state to go on \
+         with, and `discard()` drops one without this warning",
+        context.cycle()
+    ))
 }
 
 /// Why a call of a context failed.
@@ -80,6 +141,45 @@ impl Context {
             name: name.map(Arc::from),
             origin: name.map(|_| Origin::here()),
         }
+    }
+
+    /// The ids of what a change found. Where it found nothing, a warning says which names and values of its selector no
+    /// node has, as the command line does.
+    fn change(
+        &self,
+        py: Python<'_>,
+        selector: &str,
+        change: impl FnOnce(&mut pactql::Context) -> Result<Vec<String>, pactql::Error> + Send,
+    ) -> PyResult<Vec<String>> {
+        let (ids, meant) = self.with(py, |context| {
+            let ids = change(context)?;
+            let meant = if ids.is_empty() {
+                context.select(selector).map(|found| found.meant())
+            } else {
+                Ok(Vec::new())
+            };
+            Ok((ids, meant.unwrap_or_default()))
+        })?;
+        for each in meant {
+            warn(py, Warned::Selector, &format!("nothing is changed: {each}"))?;
+        }
+        Ok(ids)
+    }
+
+    /// Gives the lease back, and drops what was not kept. Returns what is lost, in words.
+    fn shut(&self, py: Python<'_>) -> Option<String> {
+        if self.origin.is_some_and(|origin| !origin.is_here()) {
+            return None;
+        }
+        py.detach(|| {
+            let context = self.context.lock();
+            let context = context.unwrap_or_else(PoisonError::into_inner).take();
+            let saved = self.saved.lock();
+            let saved = saved.unwrap_or_else(PoisonError::into_inner).take();
+            let mut context = context?;
+            let name = self.name.as_deref()?;
+            forks::with_threads(|| lost(name, &mut context, saved.as_ref()))
+        })
     }
 
     /// The answer of a call of the library.
@@ -245,7 +345,8 @@ impl Context {
         self.with(py, |context| context.add(position, node))
     }
 
-    /// Gives the nodes that a selector finds other members; `None` takes one away. Returns their ids.
+    /// Gives the nodes that a selector finds other members; `None` takes one away. Returns their ids: none where it finds
+    /// nothing, and then a `pactql.SelectorWarning` says which names and values may be misspelled.
     #[pyo3(signature = (selector, fields, /))]
     fn update(
         &self,
@@ -254,19 +355,19 @@ impl Context {
         fields: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<String>> {
         let fields = json::dumps(fields)?;
-        self.with(py, |context| context.update(selector, fields))
+        self.change(py, selector, |context| context.update(selector, fields))
     }
 
-    /// Removes the nodes that a selector finds, with all below them. Returns the ids of the topmost ones.
+    /// Removes the nodes that a selector finds, with all below them. Returns the ids of the topmost ones; warns as `update`.
     #[pyo3(signature = (selector, /))]
     fn remove(&self, py: Python<'_>, selector: &str) -> PyResult<Vec<String>> {
-        self.with(py, |context| context.remove(selector))
+        self.change(py, selector, |context| context.remove(selector))
     }
 
-    /// Moves the nodes that a selector finds. Returns their ids, which may be new.
+    /// Moves the nodes that a selector finds. Returns their ids, which may be new; warns as `update`.
     #[pyo3(signature = (selector, position, /))]
     fn r#move(&self, py: Python<'_>, selector: &str, position: &str) -> PyResult<Vec<String>> {
-        self.with(py, |context| context.move_to(selector, position))
+        self.change(py, selector, |context| context.move_to(selector, position))
     }
 
     /// Puts a node in the place of the one that a selector finds. Returns its id.
@@ -425,19 +526,6 @@ impl Context {
         Ok(())
     }
 
-    /// Whether closing it loses what was written since the last commit or `save`.
-    fn _is_unsaved(&self, py: Python<'_>) -> PyResult<bool> {
-        let saved = self
-            .saved
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        self.with(py, |context| {
-            let is_saved = saved.is_some_and(|saved| Arc::ptr_eq(&saved, &context.history()));
-            Ok(context.is_changed() && !is_saved)
-        })
-    }
-
     /// Drops every change since the last commit.
     fn discard(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |context| {
@@ -491,19 +579,11 @@ impl Context {
         })
     }
 
-    /// Closes the context. What was neither committed nor saved is lost, and the lease is given back.
-    fn close(&self, py: Python<'_>) {
-        if self.origin.is_some_and(|origin| !origin.is_here()) {
-            return;
-        }
-        py.detach(|| {
-            let closed = self
-                .context
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take();
-            drop(closed);
-        });
+    /// Closes the context. What was neither committed nor saved is lost, of which a warning says so in a store; the lease
+    /// is given back. So it is where the context is deleted.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.shut(py)
+            .map_or(Ok(()), |lost| warn(py, Warned::Unsaved, &lost))
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -513,23 +593,16 @@ impl Context {
     /// Closes the context. Without an exception, it warns of what is lost in a store.
     #[pyo3(signature = (kind = None, _error = None, _traceback = None, /), text_signature = "($self, kind=None, error=None, traceback=None, /)")]
     fn __exit__(
-        slf: &Bound<'_, Self>,
+        &self,
+        py: Python<'_>,
         kind: Option<Bound<'_, PyAny>>,
         _error: Option<Bound<'_, PyAny>>,
         _traceback: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let py = slf.py();
-        let lost = match (kind, slf.get().name()) {
-            (None, Some(_)) => py.import("pactql._unsaved")?.call_method1("lost", (slf,)),
-            _ => Ok(py.None().into_bound(py)),
-        };
-        slf.get().close(py);
-        let lost = lost?;
-        if !lost.is_none() {
-            py.import("pactql._unsaved")?
-                .call_method1("warn", (lost,))?;
+        match (self.shut(py), kind) {
+            (Some(lost), None) => warn(py, Warned::Unsaved, &lost),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {

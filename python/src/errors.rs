@@ -10,7 +10,9 @@ use pactql::{
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
+use std::ffi::CString;
 use std::path::PathBuf;
 
 /// An error that can be raised.
@@ -48,6 +50,38 @@ pub(crate) fn plain(py: Python<'_>, code: &str, message: &str, help: Option<&str
         .and_then(|()| attributes.set_item("help", help))
         .and_then(|()| exception(py, code, &attributes));
     filled.unwrap_or_else(|failed| failed)
+}
+
+/// The class of a warning.
+#[derive(Clone, Copy)]
+pub(crate) enum Warned {
+    Selector,
+    Unsaved,
+}
+
+impl Warned {
+    /// The class. Kept once it was found: at the end of the interpreter nothing is imported.
+    ///
+    /// # Errors
+    /// None that a whole package has.
+    pub(crate) fn class(self, py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+        static SELECTOR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static UNSAVED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let (kept, name) = match self {
+            Self::Selector => (&SELECTOR, "SelectorWarning"),
+            Self::Unsaved => (&UNSAVED, "UnsavedWarning"),
+        };
+        kept.import(py, "pactql._errors", name)
+    }
+}
+
+/// Warns where Python called.
+///
+/// # Errors
+/// The warning is an error there.
+pub(crate) fn warn(py: Python<'_>, class: Warned, message: &str) -> PyResult<()> {
+    let message = CString::new(message.replace('\0', "\u{fffd}"))?;
+    PyErr::warn(py, class.class(py)?, &message, 1)
 }
 
 impl Raise for pactql::Error {

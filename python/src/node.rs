@@ -291,7 +291,8 @@ impl Node {
         self.node().cycle()
     }
 
-    /// When it was made, in nanoseconds since 1970; 0 if that is not known.
+    /// When it was made, in nanoseconds since 1970; 0 if that is not known, and a position in a log without times, of which
+    /// `to_dict` has no `created_at_iso`.
     #[getter]
     fn created_at_ns(&self) -> i64 {
         self.node().created_at_ns()
@@ -373,6 +374,9 @@ impl Node {
                 dict.set_item(name, number)?;
             }
         }
+        if let Some(time) = node.created_at_iso() {
+            dict.set_item(intern!(py, "created_at_iso"), time)?;
+        }
         if let Some(parent) = node.parent() {
             dict.set_item(intern!(py, "parent_id"), parent.id())?;
         }
@@ -413,7 +417,7 @@ impl Node {
 }
 
 /// What a node has besides custom attributes, as `to_dict` names it.
-const MEMBERS: [&str; 16] = [
+const MEMBERS: [&str; 17] = [
     "id",
     "type",
     "role",
@@ -426,6 +430,7 @@ const MEMBERS: [&str; 16] = [
     "cadence",
     "cycle",
     "created_at_ns",
+    "created_at_iso",
     "creation_index",
     "depth",
     "parent_id",

@@ -1,6 +1,8 @@
 //! `RangeDiff`: what changed between snapshots.
 
 use crate::arrow;
+use crate::errors::OrRaise;
+use crate::forks;
 use crate::json;
 use crate::sequence::{Position, positions};
 use crate::session::Session;
@@ -20,8 +22,15 @@ pub(crate) struct RangeDiff {
     diff: Arc<pactql::RangeDiff>,
     /// The session's name in a store.
     name: Option<Arc<str>>,
-    /// The session, if it was asked alone: its nodes are shown with their texts.
-    of: Option<(Arc<pactql::Session>, Arc<pactql::Engine>)>,
+    /// What was asked, if that was one session.
+    of: Option<Asked>,
+}
+
+/// The session that was asked for what changed, and how.
+struct Asked {
+    session: Arc<pactql::Session>,
+    engine: Arc<pactql::Engine>,
+    prepared: pactql::Prepared,
 }
 
 impl RangeDiff {
@@ -33,13 +42,18 @@ impl RangeDiff {
         }
     }
 
-    /// As one of this session.
+    /// As the answer of this session.
     pub(crate) fn with_session(
         self,
         session: &Arc<pactql::Session>,
         engine: &Arc<pactql::Engine>,
+        prepared: &pactql::Prepared,
     ) -> Self {
-        let of = Some((Arc::clone(session), Arc::clone(engine)));
+        let of = Some(Asked {
+            session: Arc::clone(session),
+            engine: Arc::clone(engine),
+            prepared: prepared.clone(),
+        });
         Self { of, ..self }
     }
 
@@ -88,9 +102,22 @@ impl RangeDiff {
 
     /// The session that it was asked of, for what a notebook shows.
     fn _session(&self) -> Option<Session> {
-        let (session, engine) = self.of.as_ref()?;
-        let (session, engine) = (Arc::clone(session), Arc::clone(engine));
+        let asked = self.of.as_ref()?;
+        let (session, engine) = (Arc::clone(&asked.session), Arc::clone(&asked.engine));
         Some(Session::new(session, engine, self.name.as_deref()))
+    }
+
+    /// Why nothing differs, in words; empty if something does, and of a copy from another process.
+    ///
+    /// >>> session.range("@history .cb[knd='call']").why_empty()
+    /// ['no node has `knd`; did you mean `kind`?']
+    fn why_empty(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let Some(asked) = self.of.as_ref().filter(|_| self.diff.rows() == 0) else {
+            return Ok(Vec::new());
+        };
+        let why = forks::shared(py, || asked.prepared.why_empty(&asked.session));
+        let why = why.or_raise(py)?;
+        Ok(why.iter().map(ToString::to_string).collect())
     }
 
     /// Warnings about the extent of the range.

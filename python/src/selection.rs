@@ -124,7 +124,8 @@ impl Inner {
     /// Those of [`pactql::Selection::filter`].
     fn filter(&self, filter: &pactql::Prepared) -> Result<Self, pactql::Error> {
         let kept = pactql::Selection::clone(&self.rows).filter(filter)?;
-        if self.picked.is_none() {
+        // Nothing is left to be picked from, and the rows know why.
+        if self.picked.is_none() || kept.count() == 0 {
             return Ok(self.with_rows(kept));
         }
         // What is kept of all rows comes in their order.

@@ -1,7 +1,7 @@
 //! `Session`: the history of one conversation's context.
 
 use crate::engine::{Explain, SHARED, explain};
-use crate::errors::{OrRaise, of_system, plain};
+use crate::errors::{OrRaise, Warned, of_system, plain, warn};
 use crate::forks::{self, Origin};
 use crate::json;
 use crate::logs::format_of;
@@ -15,8 +15,10 @@ use pactql::inspect::{
     Top, UnusedReport, Usage, UsageBy, WithoutReport,
 };
 use pactql::logs::write_session;
+use pactql::opened::{check_written, uncompressed};
+use pactql::selection::EmptyReason;
 use pactql::{Provider, RangeOptions};
-use pyo3::exceptions::PyFileExistsError;
+use pyo3::exceptions::{PyFileExistsError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList};
 use std::fs;
@@ -106,7 +108,7 @@ impl Session {
         self.ensure_here(py)?;
         let diff = forks::shared(py, || prepared.range_with(&self.session, options));
         let diff = RangeDiff::new(diff.or_raise(py)?, self.name.clone());
-        Ok(diff.with_session(&self.session, &self.engine))
+        Ok(diff.with_session(&self.session, &self.engine, prepared))
     }
 
     /// A report of the library on some of its snapshots, of this class in Python.
@@ -120,15 +122,34 @@ impl Session {
         py.import("pactql._reports")?.call_method1(class, (report,))
     }
 
-    /// A report of the library on some of its snapshots.
+    /// A report of the library on some of its snapshots. Its `notes` say why its selector finds nothing.
     fn report<'py, R: Report + Send + Sync>(
         &self,
         py: Python<'py>,
         options: ReportOptions,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.ensure_here(py)?;
-        let report = forks::shared(py, || R::new(&self.engine, &self.session, &options));
-        json::report(py, &report.or_raise(py)?)
+        let made = forks::shared(py, || {
+            let report = R::new(&self.engine, &self.session, &options)?;
+            Ok((report, R::part(&options)))
+        });
+        let (report, part) = Result::<_, pactql::Error>::or_raise(made, py)?;
+        self.with_notes(py, json::report(py, &report)?, &part)
+    }
+
+    /// A report with its `notes`: why the selector of its part finds nothing.
+    fn with_notes<'py>(
+        &self,
+        py: Python<'py>,
+        report: Bound<'py, PyAny>,
+        part: &Part,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let notes = forks::shared(py, || part.why_empty(&self.engine, &self.session));
+        let notes = notes.or_raise(py)?;
+        if !notes.is_empty() {
+            report.set_item("notes", notes)?;
+        }
+        Ok(report)
     }
 
     fn render_attempt(&self, py: Python<'_>, form: Option<Provider>, id: &str) -> PyResult<String> {
@@ -168,6 +189,18 @@ fn options(
     let tokenizer = tokenizer.map(named).transpose()?;
     let options = ReportOptions::new(part).provider(provider);
     Ok(options.tokenizer(tokenizer))
+}
+
+/// Refuses arguments that contradict each other, by their names.
+fn check_alone(one: (&str, bool), others: &[(&str, bool)]) -> PyResult<()> {
+    let (name, is_given) = one;
+    let mut others = others.iter().filter(|(_, other)| is_given && *other);
+    match others.next() {
+        Some((other, _)) => Err(PyValueError::new_err(format!(
+            "`{name}` and `{other}` exclude each other: give one of them"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The snapshots at a time.
@@ -341,22 +374,26 @@ impl Session {
     /// How many tokens the requests have, in groups: what `pactql tokens --format json` prints.
     ///
     /// Of the snapshot or the range `at`, or of `all` snapshots; without both, of the working state, or else the
-    /// newest. `by` is region, role, kind, turn, tool, key or block.
+    /// newest. `by` is region (also if it is left out), role, kind, turn, tool, key or block.
     ///
-    /// With `without`, a selector: what all calls would have used and cost without what it matches.
-    #[pyo3(signature = (at = None, *, by = "region", only = None, tokenizer = None, all = false, without = None))]
+    /// With `without`, a selector: what all calls would have used and cost without what it matches. That has no groups,
+    /// so it takes neither `by` nor `only`.
+    #[pyo3(signature = (at = None, *, by = None, only = None, tokenizer = None, all = false, without = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn tokens<'py>(
         &self,
         py: Python<'py>,
         at: Option<Address>,
-        by: &str,
+        by: Option<&str>,
         only: Option<&str>,
         tokenizer: Option<&str>,
         all: bool,
         without: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let by = by_name("group", by, &By::ALL, By::as_str)?;
+        check_alone(("all", all), &[("at", at.is_some())])?;
+        let others = [("by", by.is_some()), ("only", only.is_some())];
+        check_alone(("without", without.is_some()), &others)?;
+        let by = by_name("group", by.unwrap_or("region"), &By::ALL, By::as_str)?;
         let part = if all { Part::all() } else { at_time(at) };
         if without.is_some() {
             return self.table::<WithoutReport>(
@@ -444,29 +481,32 @@ impl Session {
         self.report::<GrepReport>(py, options(part, only, None, None)?.search(search))
     }
 
-    /// The largest texts, or groups of them with `by`, of all snapshots or those of `at`: what `pactql top --json` prints.
-    #[pyo3(signature = (at = None, *, by = None, only = None, tokenizer = None))]
+    /// How much text there is in groups, the largest first: what `pactql top --json` prints. Of the snapshot or the range
+    /// `at`; without it, of the working state, or else the newest snapshot. `by` is session, region, role, kind, turn, tool,
+    /// key or block.
+    #[pyo3(signature = (at = None, *, by = "role", only = None, tokenizer = None))]
     fn top<'py>(
         &self,
         py: Python<'py>,
         at: Option<Address>,
-        by: Option<&str>,
+        by: &str,
         only: Option<&str>,
         tokenizer: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let group = |by| by_name("group", by, &By::ALL, By::as_str);
-        let by = by.map(group).transpose()?;
-        let part = at_or(at, Part::all());
-        let options = options(part, only, None, tokenizer)?;
+        let group = || by_name("group", by, &By::ALL, By::as_str);
+        let by = (by != "session").then(group).transpose()?;
+        let options = options(at_time(at), only, None, tokenizer)?;
         let session = self.shared(py)?;
         let made = py.detach(|| {
             let fitting = || Top::fitting(&self.engine, &session, &options.part);
             let mut top = Top::new(by, options.tokenizer.unwrap_or_else(fitting));
-            let name = self.name().unwrap_or_default();
+            // Without other sessions, a group by turn or block needs no name before it.
+            let name = self.name().filter(|_| by.is_none()).unwrap_or_default();
             top.add(&self.engine, name, &session, &options.part)
                 .map(|()| top)
         });
-        json::report(py, &made.or_raise(py)?)
+        let top = json::report(py, &made.or_raise(py)?)?;
+        self.with_notes(py, top, &options.part)
     }
 
     /// Which tools the model is given and never calls, and what sending them costs: what `pactql tokens --unused --json`
@@ -495,7 +535,8 @@ impl Session {
     }
 
     /// Whether conditions hold, one a line of the text: what `pactql assert --json` prints. It is false if one does not,
-    /// so that `assert session.check(…)` is a test.
+    /// so that `assert session.check(…)` is a test. A condition that holds, and may not say what was meant, as it has a
+    /// name or a value that no node has, warns (`pactql.SelectorWarning`).
     ///
     /// >>> report = session.check("some @t0 ^sys .cb\ntokens <= 100000")
     /// >>> report["holds"], [each["holds"] for each in report["conditions"]]
@@ -504,7 +545,35 @@ impl Session {
     fn check<'py>(&self, py: Python<'py>, conditions: &str) -> PyResult<Bound<'py, PyAny>> {
         let conditions = Condition::parse_file(conditions).or_raise(py)?;
         let options = ReportOptions::default().conditions(conditions);
-        self.table::<AssertReport>(py, "Checked", options)
+        let session = self.shared(py)?;
+        let made = forks::shared(py, || AssertReport::new(&self.engine, &session, &options));
+        let made = made.or_raise(py)?;
+        for checked in made.conditions.iter().filter(|checked| checked.holds) {
+            for note in &checked.notes {
+                let message = format!("`{}` holds, and {note}", checked.condition);
+                warn(py, Warned::Selector, &message)?;
+            }
+        }
+        let report = json::report(py, &made)?;
+        let class = py.import("pactql._reports")?.getattr("Checked")?;
+        class.call1((report,))
+    }
+
+    /// Names of a selector, and values, that no node of the session has, each with what may have been meant.
+    #[pyo3(signature = (selector, params, /))]
+    fn _misspelled(
+        &self,
+        py: Python<'_>,
+        selector: &str,
+        params: &Bound<'_, PyAny>,
+    ) -> PyResult<(Vec<String>, Vec<String>)> {
+        let prepared = prepared(py, &self.engine, selector, Some(params), None)?;
+        let session = self.shared(py)?;
+        let found = forks::shared(py, || prepared.misspelled(&session)).or_raise(py)?;
+        let is_name = |reason: &EmptyReason| matches!(reason, EmptyReason::UnknownAttribute { .. });
+        let (names, values): (Vec<_>, Vec<_>) = found.into_iter().partition(is_name);
+        let words = |found: Vec<EmptyReason>| found.iter().map(ToString::to_string).collect();
+        Ok((words(names), words(values)))
     }
 
     /// What the calls used and cost, by `day`, `month`, `model`, `project`, `session` or `agent`: what
@@ -558,8 +627,11 @@ impl Session {
         json::report(py, &found)
     }
 
-    /// The calls of the provider that were recorded, newest first, also those that failed: `attempt_id`, `cycle_id`, `status`,
-    /// `error`, `model`, times and counts of tokens. `render(attempt=…)` gives what one was sent.
+    /// The calls of the provider that a `Context` began, newest first, also those that failed: `attempt_id`, `cycle_id`,
+    /// `status`, `error`, `model`, times and counts of tokens. `render(attempt=…)` gives what one was sent.
+    ///
+    /// Empty of a log that was imported and of a session that a recorder wrote, which no `Context` made: the `events` of
+    /// `steps()` say which of their calls failed.
     #[getter]
     fn attempts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let history = self.fetch(py)?;
@@ -571,8 +643,7 @@ impl Session {
     fn to_html(&self, py: Python<'_>, redact: Texts) -> PyResult<String> {
         let history = self.fetch(py)?;
         let redactor = Redactor::new(&redact.0);
-        let mut redactor =
-            redactor.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+        let mut redactor = redactor.map_err(|error| PyValueError::new_err(error.to_string()))?;
         let made = py.detach(|| {
             let mut bytes = Vec::new();
             let title = self.name().unwrap_or("session");
@@ -592,8 +663,8 @@ impl Session {
 
     /// A snapshot as the request that a provider is sent: the JSON text. `openai`, `openai-responses`, `anthropic`,
     /// `gemini`, `bedrock`, or `thread`. Without `provider`, the form of the requests that the session came in as, or
-    /// else `thread`; without `at`, the working state, or else the newest snapshot. With `attempt`, what that attempt was
-    /// sent, in its own form.
+    /// else `thread`; without `at`, the working state, or else the newest snapshot. With `attempt`, in the place of `at`,
+    /// what that attempt was sent, in its own form.
     #[pyo3(signature = (provider = None, at = None, /, *, attempt = None))]
     fn render(
         &self,
@@ -603,6 +674,7 @@ impl Session {
         attempt: Option<&str>,
     ) -> PyResult<String> {
         let provider = provider.map(crate::values::provider).transpose()?;
+        check_alone(("attempt", attempt.is_some()), &[("at", at.is_some())])?;
         if let Some(id) = attempt {
             return self.render_attempt(py, provider, id);
         }
@@ -613,7 +685,7 @@ impl Session {
         let found = found.or_raise(py)?;
         let [(_, snapshot)] = &found[..] else {
             let message = "`render` takes the address of one snapshot, such as `@t0`";
-            return Err(pyo3::exceptions::PyValueError::new_err(message));
+            return Err(PyValueError::new_err(message));
         };
         let form = provider.or_else(|| pactql::inspect::came_in_as(snapshot));
         let form = form.unwrap_or_default();
@@ -622,9 +694,13 @@ impl Session {
     }
 
     /// The session as JSON Lines, one snapshot a line, each as a difference to the one before unless `full`.
+    ///
+    /// # Errors
+    /// `SnapshotNotFound`: the session has no snapshots.
     #[pyo3(signature = (*, full = false))]
     fn dumps(&self, py: Python<'_>, full: bool) -> PyResult<String> {
         let history = self.fetch(py)?;
+        check_written(&history).or_raise(py)?;
         let written = py.detach(|| {
             let mut bytes = Vec::new();
             write(&history, full, &mut bytes).map(|()| bytes)
@@ -634,8 +710,19 @@ impl Session {
     }
 
     /// Writes the session to a file, as `dumps` gives it. The file is there as a whole, or as it was before.
+    ///
+    /// # Errors
+    /// `FileExistsError`; `ValueError`: the name is that of a compressed file, and none is written; `SnapshotNotFound`: the
+    /// session has no snapshots.
     #[pyo3(signature = (path, /, *, full = false, overwrite = false))]
     fn save(&self, py: Python<'_>, path: PathBuf, full: bool, overwrite: bool) -> PyResult<()> {
+        if let Some(plain) = uncompressed(&path.to_string_lossy()) {
+            let message = format!(
+                "{}: a file is not written compressed; write it to {plain}",
+                path.display()
+            );
+            return Err(PyValueError::new_err(message));
+        }
         if !overwrite && path.exists() {
             let message = format!(
                 "{} exists already: `overwrite=True` replaces it",
@@ -644,6 +731,7 @@ impl Session {
             return Err(PyFileExistsError::new_err(message));
         }
         let history = self.fetch(py)?;
+        check_written(&history).or_raise(py)?;
         let written = py.detach(|| save(&history, full, &path));
         written.map_err(|error| of_system(py, &format!("{}: {error}", path.display()), &error))
     }

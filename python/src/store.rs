@@ -3,7 +3,7 @@
 use crate::answers::StoreAnswers;
 use crate::context::Context;
 use crate::engine::Engine;
-use crate::errors::{OrRaise, Raise, plain};
+use crate::errors::{OrRaise, Raise, Warned, plain};
 use crate::forks::{self, Origin};
 use crate::json::dict;
 use crate::logs;
@@ -323,6 +323,8 @@ impl Store {
         let store = self.get(py)?;
         let (builder, engine) =
             crate::context::builder(store.engine(), edition, max_nodes, max_tokens, protect)?;
+        // The last context may go when nothing can be imported.
+        Warned::Unsaved.class(py)?;
         let context = py.detach(|| store.write_with(name, builder)).or_raise(py)?;
         Ok(Context::of(context, engine, Some(name)))
     }

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Collection, Iterable, Reversible
 from functools import partial
 from pathlib import Path
@@ -249,7 +252,7 @@ def test_nothing_found_says_why(session: pactql.Session) -> None:
     assert repr(nothing) == "<Selection: no nodes>"
     # What is said of slices and of `where` has the names that they have in Python.
     blocks = session.select("@t0 .cb")
-    for narrowed in (blocks[100:], blocks[::-1][100:], blocks[::-1].where(".cb[role='nobody']"), blocks.where("none")):
+    for narrowed in (blocks[100:], blocks[::-1][100:], blocks[::-1][:3].where("^sys"), blocks.where("none")):
         assert narrowed.ids() == [] and narrowed.why_empty() == ["a slice or `where` left no node"]
     assert nothing[::-1].why_empty() == nothing.why_empty()
     assert blocks[::-1].why_empty() == []
@@ -455,7 +458,7 @@ def test_reports_are_those_of_the_command_line(session: pactql.Session) -> None:
     assert shown["cycle"] == 1 and {block["id"] for block in shown["blocks"]} >= set(session.select("@c1 .cb").ids())
     assert [block["id"] for block in session.grep("REFUND", ignore_case=True)["blocks"]]
     assert session.grep("REFUND")["blocks"] == []
-    assert session.top(by="role")["groups"][0]["name"] and session.top()["groups"]
+    assert session.top(by="role") == session.top() and session.top("@*")["groups"]
     whole, less = (session.tokens(without=each) for each in (".cb[key='none']", ".cb[kind='result']"))
     assert whole["blocks"] == 0 and less["blocks"] > 0
     assert {"tools", "requests"} & set(session.unused()) and session.duplicates()["snapshots"]
@@ -550,3 +553,139 @@ def test_open_takes_what_people_have(fixtures: Path, tmp_path: Path) -> None:
     number: Any = 5
     with pytest.raises(TypeError, match="not int"):
         pactql.open(number)
+
+
+def printed(*arguments: str) -> Any:
+    done = subprocess.run([sys.executable, "-m", "pactql", *arguments, "--json"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_largest_groups_are_those_of_the_command_line(fixtures: Path, tmp_path: Path) -> None:
+    context = pactql.Context()
+    context.append("user", "Hello")
+    context.reply("Hi")
+    context.commit()
+    context.append("user", "A question that nothing has answered")
+    path = tmp_path / "talk.jsonl"
+    context.session.save(path)
+    for file in (path, fixtures / "support-agent.jsonl", fixtures / "chat.openai.json"):
+        session: Any = pactql.open(file)
+        assert session.top() == printed("top", str(file))
+        assert session.top(by="turn") == printed("top", str(file), "--by", "turn")
+        assert session.top("@t0", by="tool") == printed("top", str(file), "@t0", "--by", "tool")
+    assert session.top(by="session")["groups"][0]["name"] == "chat.openai"
+
+
+def test_a_report_says_why_its_selector_finds_nothing(session: pactql.Session) -> None:
+    typed, note = ".cb[knd='call']", "no node has `knd`; did you mean `kind`?"
+    tables = [session.tokens(only=typed), session.tokens(without=typed), session.steps(only=typed), session.prefix(only=typed)]
+    for table in tables:
+        assert table.notes[0] == table["notes"][0] == note
+        assert note in table._repr_html_()
+    others: list[Any] = [session.grep("a", only=typed), session.top(only=typed), session.show(only=typed), session.duplicates(only=typed)]
+    assert [each["notes"][0] for each in others] == [note] * 4
+    found = session.tokens(only=".cb[kind='call']")
+    assert found.notes == [] and "notes" not in found and "notes" not in session.top()
+
+
+def test_a_diff_of_nothing_says_why(session: pactql.Session) -> None:
+    diff = session.range("@history .cb[knd=$kind]", kind="x")
+    assert diff.rows == 0 and diff.why_empty() == ["no node has `knd`; did you mean `kind`?"]
+    assert "did you mean `kind`?" in diff._repr_html_()
+    [why] = session.range("@t0..@t-1 ^sys .cb").why_empty()
+    assert why.startswith("3 nodes match, and none of 2 snapshots changes any")
+    assert session.range("@history .cb").why_empty() == []
+    assert pickle.loads(pickle.dumps(diff)).why_empty() == []
+
+
+def test_what_where_leaves_out_is_said(session: pactql.Session) -> None:
+    note = ["no node has `knd`; did you mean `kind`?"]
+    for found in (session.select("@t0 .cb"), session.select("@* .cb"), session.select("@t0 .cb[role='user']"), session.select("@t0 .cb")[::2]):
+        assert found.where(".cb[knd='call']").why_empty() == note
+        assert found.where(".cb[knd='call']")[:3].where(".cb").why_empty() == note
+    calls = session.select("@t0 .cb[kind='call']")
+    assert calls.where(".cb[role='user']").why_empty() == ["a slice or `where` left no node"]
+    assert calls[:0].why_empty() == ["a slice or `where` left no node"]
+    assert session.select("@t0 .cb[rol='user']").where(".cb[knd='call']").why_empty() == ["no node has `rol`; did you mean `role`?"]
+
+
+def test_a_row_of_a_step_has_its_call() -> None:
+    answer: dict[str, Any] = {"id": "r1", "model": "m-1", "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi"}}]}
+    answer["usage"] = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 3}}
+    call = {"request": {"model": "m-1", "messages": [{"role": "user", "content": "Hello"}]}, "response": answer}
+    report = pactql.import_log(json.dumps(call).encode()).sessions[0].steps()
+    [row], [step] = report.rows(), report.steps
+    for name in ("model", "input_tokens", "cached_tokens", "output_tokens", "stop_reason"):
+        assert row[name] == step[name] and row[name] is not None, name  # type: ignore[literal-required]
+    assert row["events"] == "reply" and {"duration_ms", "cache_write_tokens"} <= set(row)
+
+
+def test_calls_of_a_log_that_failed_are_events() -> None:
+    asked = {"request": {"model": "m-1", "messages": [{"role": "user", "content": "Hello"}]}}
+    failed = {**asked, "response": {"error": {"message": "no such model"}}}
+    session = pactql.import_log(json.dumps(failed).encode()).sessions[0]
+    assert session.attempts == []
+    assert [event["event"] for event in session.steps().steps[-1]["events"]] == ["failed"]
+
+
+def test_arguments_that_exclude_each_other_are_refused(session: pactql.Session) -> None:
+    with pytest.raises(ValueError, match="`all` and `at` exclude each other"):
+        session.tokens("@t-3", all=True)
+    with pytest.raises(ValueError, match="`without` and `by` exclude each other"):
+        session.tokens(without=".cb", by="tool")  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="`without` and `only` exclude each other"):
+        session.tokens(without=".cb", only="^sys")  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="`attempt` and `at` exclude each other"):
+        session.render(None, "@t0", attempt="a1-1")
+
+
+def test_half_a_surrogate_pair_is_read_as_in_a_file(tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "\ud83d Hello"}, {"role": "assistant", "content": "Hi"}]
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps(messages))
+    read: Any = pactql.open(path)
+    assert pactql.open(messages).select("@t0 .cb").texts() == read.select("@t0 .cb").texts()
+    assert pactql.open({"messages": messages}).select("@t0 .cb").texts() == read.select("@t0 .cb").texts()
+    lines = [json.dumps(each, ensure_ascii=False) for each in messages]
+    assert pactql.open(lines).select("@t0 .cb").texts() == read.select("@t0 .cb").texts() == ["\ufffd Hello", "Hi"]
+
+
+def test_a_path_of_bytes(fixtures: Path, tmp_path: Path) -> None:
+    opened: Any = pactql.open(bytes(fixtures / "support-agent.jsonl"))
+    assert len(opened) == 6
+    with pytest.raises(pactql.InputMissing):
+        pactql.open(bytes(tmp_path / "none.jsonl"))
+    assert len(pactql.open((fixtures / "chat.openai.json").read_bytes())) == 5
+    with pytest.raises(pactql.InputError):
+        pactql.open(b"")
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8")
+def test_a_name_that_is_not_utf8(fixtures: Path, tmp_path: Path) -> None:
+    path = bytes(tmp_path) + b"/caf\xe9.json"
+    with open(path, "wb") as file:
+        file.write((fixtures / "chat.openai.json").read_bytes())
+    for each in (path, os.fsdecode(path), Path(os.fsdecode(path))):
+        opened: Any = pactql.open(each)
+        assert len(opened) == 5
+    # The name of the session is of what can be read of it.
+    assert opened.name == "caf\ufffd"
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_no_file_is_written_compressed(session: pactql.Session, tmp_path: Path, ending: str) -> None:
+    plain = tmp_path / "session.jsonl"
+    with pytest.raises(ValueError, match=f"a file is not written compressed; write it to {plain}$"):
+        session.save(f"{plain}{ending}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_node_has_its_time_as_it_is_written(session: pactql.Session) -> None:
+    node = session.select("@t0 .cb[role='user']").first()
+    assert node is not None and node.to_dict()["created_at_iso"] == node["created_at_iso"] == "2026-03-02T09:19:05.002Z"
+    [found] = session.select("@t0 .cb[created_at_iso=$time][id=$id]", time=node["created_at_iso"], id=node.id)
+    assert found == node
+    # A log without times does not say 1970.
+    chat = pactql.open([{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}])
+    assert all("created_at_iso" not in each.to_dict() and each.get("created_at_iso") is None for each in chat.select("@t0 *"))

@@ -64,6 +64,47 @@ def test_all_sessions_are_asked(store: pactql.Store) -> None:
         store.range("@t0 .cb")
 
 
+def test_diffs_of_all_sessions_say_why_there_are_none(store: pactql.Store) -> None:
+    assert store.range("@t-1..@t0 .cb").why_empty() == []
+    found = store.range("@t-1..@t0 .cb[knd='call']")
+    assert list(found) == [] and found.why_empty() == ["no node has `knd`; did you mean `kind`?"]
+    [why] = store.range("@t0..@t0 ^sys .cb", sessions="support/*").why_empty()
+    assert why.startswith("in support/1, 3 nodes match, and "), why
+    # A session that lacks the snapshots is no match.
+    assert store.range("@c90..@c91 .cb").why_empty()
+
+
+def test_a_change_of_a_misspelled_name_warns(store: pactql.Store) -> None:
+    with store.write("plants") as context:
+        for change in (context.remove, lambda selector: context.update(selector, {"key": "x"}), lambda selector: context.move(selector, "^ah")):
+            with pytest.warns(pactql.SelectorWarning, match="nothing is changed: no node has `rol`; did you mean `role`") as warned:
+                assert change(".cb[rol='user']") == []
+            assert warned[0].filename == __file__
+        # What may well be missing.
+        assert context.remove(".cb[data_old=true]") == []
+        context.discard()
+
+
+def test_a_store_is_not_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in (":memory:", "sqlite::memory:"):
+        with pytest.raises(pactql.StoreError, match="a store is a file, and `:memory:` is none"):
+            pactql.Store.open(name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_session_without_snapshots_is_not_written(store: pactql.Store, tmp_path: Path) -> None:
+    store.write("new").close()
+    for write in (store["new"].dumps, lambda: store["new"].save(tmp_path / "new.jsonl")):
+        with pytest.raises(pactql.SnapshotNotFound, match="no snapshots, so there is nothing to write"):
+            write()
+    assert list(tmp_path.glob("*.jsonl*")) == []
+    with store.write("new") as context:
+        context.save()
+    store["new"].save(tmp_path / "new.jsonl")
+    assert pactql.Session.open(tmp_path / "new.jsonl").has_working
+
+
 def test_answers_outlive_the_store(store: pactql.Store) -> None:
     answers = store.select("@t0 .cb")
     store.close()

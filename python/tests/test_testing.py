@@ -18,6 +18,8 @@ def test_what_holds(session: pactql.Session) -> None:
     assert_context(session, "@t0 .cb[role=$role]", at_least=2, at_most=3, role="user")
     assert_context(session[-1], "^ah .cb, ^seq .cb")
     assert_context(session, "@t0 .cb[kind='nothing']", count=0)
+    # An attribute that no node has, and that is like none they have.
+    assert_context(session, "@t0 .cb[data_is_error=true]", count=0)
     assert_context(session, "@t0 .cb[kind='call']", text="{")
     assert_order(session[-1], "^sys .cb", "^seq .cb[kind='call']")
     assert_tokens(session, 100_000)
@@ -44,7 +46,17 @@ def test_what_holds(session: pactql.Session) -> None:
             lambda session: assert_order(session[-1], "^seq .cb", "^sys .cb"),
             ["it begins before what '^seq .cb' finds ends", "1 │ ^sys .cb"],
         ),
-        (lambda session: assert_order(session[-1], ".cb[role='nobody']"), ["it finds nothing"]),
+        (lambda session: assert_order(session[-1], ".cb[role='nobody']", ".cb"), ["it finds nothing"]),
+        (
+            lambda session: assert_context(session, "@t0 .cb[rol='user']", count=0),
+            ["error: no nodes, as it has to be, and the selector has a name that no node", "= no node has `rol`; did you mean `role`?"],
+        ),
+        (lambda session: assert_context(session[-1], ".cb[knd=$kind]", at_most=3, kind="call"), ["did you mean `kind`?"]),
+        # Also where it finds something else.
+        (
+            lambda session: assert_context(session, "@t0 .cb[rol='user'], .cb[role='user']", count=3),
+            ["error: 3 nodes, as it has to be", "did you mean `role`?"],
+        ),
         (lambda session: assert_tokens(session, 10), ["tokens, expected at most 10", "seq"]),
         (lambda session: assert_prefix_stable(session), ["begin otherwise than the one before", "→ @c"]),
     ],
@@ -56,6 +68,34 @@ def test_what_fails_is_shown(session: pactql.Session, check: Callable[[Any], Any
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     for each in words:
         assert any(" ".join(each.split()) in line for line in lines), (each, shown)
+
+
+def test_a_name_that_older_snapshots_have_is_none_misspelled() -> None:
+    context = pactql.Context()
+    context.append("user", "Hello", parts=[{"kind": "text", "content": "x", "data_score": 1, "data_scope": "a", "ttl": 1}])
+    context.commit()
+    context.append("user", "More", parts=[{"kind": "text", "content": "y", "data_scope": "a"}])
+    context.commit()
+    assert context.select("@t0 .cb[data_score=1]").why_empty()[0].startswith("no node has `data_score`; did you mean")
+    assert_context(context.session, "@t0 .cb[data_score=1]", count=0)
+
+
+def test_a_value_that_is_like_another_warns(session: pactql.Session) -> None:
+    with pytest.warns(pactql.SelectorWarning, match="no node has the role `usr`; did you mean") as warned:
+        assert_context(session, "@t0 .cb[role='usr']", count=0)
+    assert warned[0].filename == __file__
+    # What holds of no node is said of a condition, too, which is true or false.
+    with pytest.warns(pactql.SelectorWarning, match="`none @t0 .cb.knd='call'.` holds, and no node has `knd`") as warned:
+        report = session.check("none @t0 .cb[knd='call']\nsome @t0 .cb")
+    assert warned[0].filename == __file__ and len(warned) == 1 and report
+    assert [row["notes"] for row in report.rows()] == ["no node has `knd`; did you mean `kind`?", ""]
+    assert "did you mean `kind`?" in report._repr_html_()
+
+
+@pytest.mark.parametrize("selectors", [[], [".cb"]])
+def test_an_order_is_one_of_two(session: pactql.Session, selectors: list[str]) -> None:
+    with pytest.raises(TypeError, match=f"takes two selectors or more, and not {len(selectors)}"):
+        assert_order(session[-1], *selectors)
 
 
 def test_a_mistake_in_a_selector_is_one_of_it(session: pactql.Session) -> None:

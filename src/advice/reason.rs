@@ -156,17 +156,6 @@ fn hint(f: &mut fmt::Formatter<'_>, before: &str, what: &str, here: &[String]) -
     }
 }
 
-impl EmptyReason {
-    /// Whether it says what finds nodes instead of an unknown name or value.
-    pub(crate) fn is_corrected(&self) -> bool {
-        match self {
-            Self::UnknownAttribute { nearest, .. } => nearest.is_some(),
-            Self::UnknownValue { instead, .. } => instead.is_some(),
-            other => matches!(other, Self::KeyIsAnId { .. } | Self::IdIsAKey { .. }),
-        }
-    }
-}
-
 impl fmt::Display for EmptyReason {
     // long: one sentence for each reason.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

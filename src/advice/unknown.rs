@@ -336,6 +336,34 @@ impl Unknown<'_> {
     }
 }
 
+impl EmptyReason {
+    /// Whether it says what finds nodes instead of an unknown name or value, and that is likely what was meant. The nearest
+    /// name may be far: an attribute that no node has yet need not be misspelled.
+    pub(crate) fn is_corrected(&self) -> bool {
+        match self {
+            Self::UnknownAttribute { name, nearest, .. } => {
+                let nearest = nearest.as_deref();
+                nearest.is_some_and(|nearest| is_misspelled(name, nearest))
+            }
+            Self::UnknownValue { instead, .. } => instead.is_some(),
+            other => matches!(other, Self::KeyIsAnId { .. } | Self::IdIsAKey { .. }),
+        }
+    }
+}
+
+/// Whether a name was likely to be one that nodes have: it is that in other formats, or is written almost like it.
+fn is_misspelled(name: &str, nearest: &str) -> bool {
+    other_word(&NAMES, name, |ours| ours == nearest).is_some()
+        || is_error_elsewhere(name, nearest)
+        || nearest_at(LIKE, own(name), [own(nearest)]).is_some()
+}
+
+/// Whether a name says in other formats whether a call failed, as `ours` does here.
+fn is_error_elsewhere(name: &str, ours: &str) -> bool {
+    let mut failed = FAILED.iter();
+    ours == IS_ERROR && failed.any(|(known, _)| known.eq_ignore_ascii_case(name))
+}
+
 /// A name without what many names share, as that makes none of them more like another.
 fn own(name: &str) -> &str {
     name.strip_prefix("data_").unwrap_or(name)

@@ -12,7 +12,6 @@
 mod answer;
 mod cache;
 mod context;
-#[cfg(feature = "cli")]
 mod empty;
 mod explain;
 mod facade;
@@ -43,7 +42,6 @@ pub(crate) use context::{Beside, CommitKeeper, index_at};
 pub use context::{
     Context, ContextBuilder, ContextState, IntoNode, Message, Request, Stream, attempted, sent,
 };
-#[cfg(feature = "cli")]
 pub(crate) use empty::EmptyAnswer;
 pub use explain::{
     Analysis, Desugared, Explain, ExplainOptions, NotChosen, Pass, PlanLine, Runs, StepWork,

@@ -178,6 +178,13 @@ impl<'a> Node<'a> {
         self.0.children().map(Self)
     }
 
+    /// When it was made, as it is written: RFC 3339. `None` if it is absent, and of a log without times, in which
+    /// [`Node::created_at_ns`] is a position.
+    pub fn created_at_iso(self) -> Option<&'a str> {
+        let time = self.0.field("created_at_iso").and_then(JsonValue::text);
+        time.filter(|time| !time.starts_with("1970-"))
+    }
+
     /// The depth: -1 in `^sys`, 0 in `^ah`, 1, 2, … in turns from the newest, `None` elsewhere.
     /// O(log turns).
     pub fn depth(self) -> Option<i64> {

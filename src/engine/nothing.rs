@@ -6,7 +6,6 @@ use super::statement::BoundSelector;
 use crate::advice::{EmptyReason, Nothing};
 use crate::history::{History, Position};
 use crate::index::Snapshot;
-#[cfg(feature = "cli")]
 use crate::support::diag::Warning;
 
 /// A selector that found nothing, and the snapshots that it read, for saying why (LANGUAGE §10).
@@ -53,7 +52,6 @@ impl NothingFound {
     }
 
     /// Warnings about the selector.
-    #[cfg(feature = "cli")]
     pub(crate) fn warnings(&self) -> &[Warning] {
         self.bound.statement.warnings.as_deref().unwrap_or(&[])
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::answer::Answer;
+use super::nothing::NothingFound;
 use super::pipeline::Op;
 use super::selection::{RowSource, Selection};
 use super::statement::{BoundSelector, CompiledSelector};
@@ -249,25 +250,68 @@ impl Prepared {
     /// say so themselves: [`Selection::why_empty`].
     /// Errors as [`Prepared::range`].
     pub fn why_empty(&self, session: &Session) -> Result<Vec<EmptyReason>, Error> {
+        if !self.compares() {
+            self.ready()?;
+            return Ok(Vec::new());
+        }
+        let why = self.nothing(session)?;
+        Ok(why.map_or_else(Vec::new, |(reasons, _)| reasons))
+    }
+
+    /// Why it finds nothing in a session, and what it read, if no node matches; `None` if it finds something.
+    pub(crate) fn nothing(
+        &self,
+        session: &Session,
+    ) -> Result<Option<(Vec<EmptyReason>, Option<NothingFound>)>, Error> {
         let (history, bound) = (session.moment(), self.ready()?);
-        Ok(match self.resolve(&history)? {
+        let options = RangeOptions::default();
+        let matched = match self.resolve(&history)? {
             Lookup::Range(span) if self.compares() => {
-                let options = RangeOptions::default();
                 if history.is_lazy() {
                     self.fetch(&history, &Lookup::Range(span))?;
                 }
                 let snapshots = span.count();
                 let matched = self.union(bound, history.clone(), span, &options);
                 let rows = matched.count() as u64;
-                if rows == 0 {
-                    return Ok(matched.why_empty());
+                if rows > 0 {
+                    let diffs = self.diffs_at(&history, &options, &mut Trace::off())?;
+                    let unchanged = vec![EmptyReason::Unchanged { rows, snapshots }];
+                    return Ok((diffs.rows() == 0).then_some((unchanged, None)));
                 }
-                let is_empty = self.diffs_at(&history, &options, &mut Trace::off())?.rows() == 0;
-                let unchanged = EmptyReason::Unchanged { rows, snapshots };
-                is_empty.then_some(unchanged).into_iter().collect()
+                matched
             }
-            _ => Vec::new(),
-        })
+            _ => self.rows_at(history, &options, &mut Trace::off())?,
+        };
+        let nothing = matched.nothing();
+        Ok(nothing.map(|nothing| (nothing.reasons(), Some(nothing))))
+    }
+
+    /// Names and values of the selector that no node of the whole session has, each with what may have been meant: mistakes in
+    /// writing, also where the selector finds something. For tests, which would pass by finding nothing.
+    ///
+    /// Linear in the nodes of all snapshots.
+    ///
+    /// # Errors
+    /// A parameter without a value; a snapshot of a store cannot be loaded.
+    ///
+    /// ```
+    /// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
+    /// let prepared = pactql::Engine::new().prepare("@t0 .cb[rol='user']")?;
+    /// let found = prepared.misspelled(&session)?;
+    /// assert_eq!(found[0].to_string(), "no node has `rol`; did you mean `role`?");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn misspelled(&self, session: &Session) -> Result<Vec<EmptyReason>, Error> {
+        let (history, bound) = (session.history(), self.ready()?);
+        let fetched = history.fetch_all();
+        fetched.map_err(|failure| self.failed(failure))?;
+        let working = history.working().into_iter();
+        let read = working.chain(history.committed().iter().rev());
+        let read = read.cloned().collect();
+        let found = NothingFound::new(bound, Arc::clone(&history), read, None);
+        let mut unknown = NothingFound::unknown_in_all([&found]);
+        unknown.retain(EmptyReason::is_corrected);
+        Ok(unknown)
     }
 
     /// Whether the selector compares the snapshots of a range; else it asks for rows.

@@ -221,6 +221,14 @@ impl Recipe {
         NothingFound::new(&self.bound, history, read, only)
     }
 
+    /// Its filters, each as a selector of the same snapshots.
+    fn filters(&self) -> impl Iterator<Item = Self> {
+        self.ops.iter().filter_map(|op| match op {
+            Op::Filter(bound) => Some(Self::new(bound, self.history.clone(), self.target.clone())),
+            Op::Skip(_) | Op::Limit(_) => None,
+        })
+    }
+
     /// Whether there are rows before the operations.
     fn finds_any(&self) -> bool {
         let (ops, found) = (vec![Op::Limit(1)], OnceLock::new());
@@ -246,7 +254,11 @@ impl KnownRows {
         self.history.get(self.position).map(|snapshot| &**snapshot)
     }
 
-    fn then(self, op: Op) -> Self {
+    fn then(self, op: Op) -> SelectionRows {
+        let filter = match &op {
+            Op::Filter(bound) if self.nothing.is_none() => Some(Arc::clone(bound)),
+            _ => None,
+        };
         let ops = [op];
         let mut pipeline = Pipeline::new(&ops, &self.history);
         let mut rows = SmallVec::new();
@@ -263,11 +275,21 @@ impl KnownRows {
         let mut counters = Counters::from(self.counters);
         counters += pipeline.counters();
         drop(pipeline);
-        Self {
-            rows: MatchedRows::List(rows),
+        let rows = MatchedRows::List(rows);
+        if let Some(bound) = filter.filter(|_| rows.is_empty()) {
+            let source = RowSource::One(self.position);
+            // What the filter finds alone, and none of that: it says why nothing is left.
+            return SelectionRows::Recipe(Recipe {
+                ops: vec![Op::Limit(0)],
+                found: OnceLock::from(Box::new((FoundRows::One(rows), counters))),
+                ..Recipe::new(&bound, self.history, source)
+            });
+        }
+        SelectionRows::KnownRows(Self {
+            rows,
             counters: counters.into(),
             ..self
-        }
+        })
     }
 }
 
@@ -452,18 +474,34 @@ impl Selection {
         if let Some(whole) = self.in_whole() {
             return whole.map_or_else(|_| Vec::new(), |whole| whole.why_empty());
         }
-        // Only operations take the last row of a selection that had some.
         let Some(recipe) = self.recipe() else {
             return vec![EmptyReason::Narrowed];
         };
-        if !recipe.ops.is_empty() && recipe.finds_any() {
+        // Only operations take the last row of a selection that had some: a filter that finds nothing alone, or another.
+        let own = (recipe.ops.is_empty() || !recipe.finds_any()).then(|| recipe.nothing());
+        let filters = || recipe.filters().find(|filter| !filter.finds_any());
+        let nothing = own.or_else(|| Some(filters()?.nothing()));
+        let reasons = nothing.map_or_else(Vec::new, |nothing| nothing.reasons());
+        // One that matches nothing by its form has a warning, which a filter leaves with its own selector.
+        if reasons.is_empty() && !recipe.ops.is_empty() && self.warnings().is_empty() {
             return vec![EmptyReason::Narrowed];
         }
-        recipe.nothing().reasons()
+        reasons
     }
 
-    /// Names and values that no node has, each with what may have been meant, if it found nothing. Linear in the nodes read.
-    pub(crate) fn meant(&self) -> Vec<String> {
+    /// Names and values that no node has, each with what may have been meant, in words, if it found nothing: mostly a
+    /// mistake in writing. [`Selection::why_empty`] has all reasons.
+    ///
+    /// Linear in the nodes read.
+    ///
+    /// ```
+    /// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
+    /// let meant = |selector| Ok::<_, pactql::Error>(pactql::Engine::new().rows(&session, selector)?.meant());
+    /// assert_eq!(meant("@t0 .cb[rol='user']")?, ["no node has `rol`; did you mean `role`?"]);
+    /// assert!(meant("@t0 .cb[kind='thinking']")?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn meant(&self) -> Vec<String> {
         let nothing = self.nothing();
         let unknown = nothing.map_or_else(Vec::new, |it| NothingFound::unknown_in_all([&it]));
         let corrected = unknown.iter().filter(|reason| reason.is_corrected());
@@ -592,7 +630,7 @@ impl Selection {
 
     pub(super) fn then(self, op: Op) -> Self {
         let kind = match self.kind {
-            SelectionRows::KnownRows(known) => SelectionRows::KnownRows(known.then(op)),
+            SelectionRows::KnownRows(known) => known.then(op),
             SelectionRows::Recipe(recipe) => SelectionRows::Recipe(recipe.then(op)),
         };
         Self { kind, ..self }

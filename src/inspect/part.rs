@@ -1,10 +1,7 @@
 //! Which snapshots of a session a report is about, and which of their blocks.
 
-#[cfg(feature = "cli")]
-use crate::engine::EmptyAnswer;
-use crate::engine::Engine;
-use crate::history::Session;
-use crate::history::{At, History};
+use crate::engine::{EmptyAnswer, Engine};
+use crate::history::{At, History, Session};
 use crate::index::{NodeRef, Snapshot, UnitKind};
 use crate::json::JsonValue;
 use crate::support::cancel::ensure;
@@ -158,8 +155,29 @@ impl Part {
         })
     }
 
+    /// Why the selector finds nothing, or no block, in any of the snapshots, in words (LANGUAGE §10): what is said beside
+    /// a report on it. Empty if it finds some, and without a selector.
+    ///
+    /// # Errors
+    /// As [`Report::new`](super::Report::new).
+    ///
+    /// ```
+    /// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
+    /// let part = pactql::inspect::Part::default().only(".cb[rol='user']");
+    /// let why = part.why_empty(&pactql::Engine::new(), &session)?;
+    /// assert_eq!(why[0], "no node has `rol`; did you mean `role`?");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn why_empty(&self, engine: &Engine, session: &Session) -> Result<Vec<String>, Error> {
+        let Some(nothing) = self.nothing(engine, session)? else {
+            return Ok(Vec::new());
+        };
+        let mut why: Vec<String> = nothing.reasons().iter().map(ToString::to_string).collect();
+        why.extend(nothing.warnings().iter().map(ToString::to_string));
+        Ok(why)
+    }
+
     /// Where the selector finds nothing, or no block, in any of the snapshots; `None` also without a selector.
-    #[cfg(feature = "cli")]
     pub(crate) fn nothing(
         &self,
         engine: &Engine,

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use pactql::{
-    Edition, Engine, Session,
+    Edition, Engine, Selection, Session,
     selection::{EmptyReason, SelectionAddress},
 };
 
@@ -374,6 +374,83 @@ fn operations_that_leave_nothing() {
     assert_eq!(rows().limit(0).why_empty(), [EmptyReason::Narrowed]);
     let head = Engine::new().rows(&session, "@t0 ^ah").unwrap();
     assert_eq!(head.skip(1).why_empty(), [EmptyReason::Narrowed]);
+}
+
+/// A filter that finds nothing alone says why, of rows that were found at once and of those that were not.
+#[test]
+fn a_filter_that_finds_nothing_has_reasons() {
+    let (session, engine) = (session("support-agent"), Engine::new());
+    let why = |selector: &str, filter: &str| -> Vec<String> {
+        let rows = engine.rows(&session, selector).unwrap();
+        let left = rows.filter(&engine.prepare(filter).unwrap()).unwrap();
+        assert_eq!((left.count(), left.nodes().count()), (0, 0), "{selector}");
+        let words = |left: &Selection| left.why_empty().iter().map(ToString::to_string).collect();
+        let reasons: Vec<String> = words(&left);
+        assert_eq!(words(&left.clone().skip(1)), reasons, "{selector}");
+        assert_eq!(left.limit(3).to_ids(), <[&str; 0]>::default(), "{selector}");
+        reasons
+    };
+    let unknown = ["no node has `knd`; did you mean `kind`?"];
+    for selector in [
+        "@t0 .cb",
+        "@* .cb",
+        "@t0 .cb[role='user']",
+        "@t0 [kind='call']",
+        "@t0 #policy",
+    ] {
+        assert_eq!(why(selector, ".cb[knd='call']"), unknown, "{selector}");
+    }
+    let narrowed = ["`skip`, `limit` or `filter` left no row"];
+    assert_eq!(why("@t0 .cb[kind='call']", ".cb[role='user']"), narrowed);
+    assert_eq!(why("@* .cb[kind='call']", ".cb[role='user']"), narrowed);
+    assert_eq!(why("@t0 .cb", "none"), narrowed);
+    assert_eq!(why("@* .cb", "none"), narrowed);
+    // Of two that leave nothing, the selector comes first.
+    assert_eq!(
+        why("@t0 .cb[rol='user']", ".cb[knd='call']"),
+        ["no node has `rol`; did you mean `role`?"]
+    );
+}
+
+#[test]
+fn a_name_or_a_value_is_misspelled_if_the_whole_session_lacks_it() {
+    let document = |cycle: u32, name: &str| {
+        format!(
+            r#"{{"cycle":{cycle},"root":{{"id":"r","children":[{{"id":"^ah","children":[{{"id":"b","role":"user","{name}":1}}]}}]}}}}"#
+        )
+    };
+    let text = document(1, "data_score") + "\n" + &document(2, "data_scope");
+    let (session, engine) = (Session::from_slice(text.as_bytes()).unwrap(), Engine::new());
+    let misspelled = |selector: &str| -> Vec<String> {
+        let reasons = engine
+            .prepare(selector)
+            .unwrap()
+            .misspelled(&session)
+            .unwrap();
+        reasons.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(misspelled("@t0 .cb[data_score=1]"), <[&str; 0]>::default());
+    assert_eq!(
+        misspelled("@t0 .cb[data_skore=1]"),
+        ["no node has `data_skore`; did you mean `data_score`?"]
+    );
+    // A name that is like none, or not much like `role`, one that sessions without errors lack, and no name at all.
+    for other in [
+        "@t0 .cb[zzzz=1]",
+        "@t0 .cb[data_old=1]",
+        "@t0 .cb[data_is_error=true]",
+        "@t0 .cb",
+    ] {
+        assert_eq!(misspelled(other), <[&str; 0]>::default(), "{other}");
+    }
+    assert_eq!(
+        misspelled("@t0 .cb[role='usr']"),
+        ["no node has the role `usr`; did you mean `[role='user']`? roles here: user 1"]
+    );
+    // Also where it finds something, and in a range.
+    let rol = ["no node has `rol`; did you mean `role`?"];
+    assert_eq!(misspelled("@t0 .cb[rol='user'], .cb[role='user']"), rol);
+    assert_eq!(misspelled("@t-1..@t0 .cb[rol='user']"), rol);
 }
 
 /// Random selectors: an empty answer has a reason unless the selector has a warning or is

@@ -115,7 +115,11 @@ class LeaseLost(StoreError):
 
 
 class UnsavedWarning(RuntimeWarning):
-    """A context of a store was left without `commit` or `save`, and what it had written is lost."""
+    """A context of a store was left, closed or deleted without `commit` or `save`, and what it had written is lost."""
+
+
+class SelectorWarning(UserWarning):
+    """A selector finds nothing, and has a name or a value that no node has: what it says may not be what was meant."""
 
 
 class CacheError(Error):

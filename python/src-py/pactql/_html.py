@@ -52,6 +52,12 @@ def _table(heads: list[str], rows: list[str], note: str) -> str:
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
 
 
+def _list(words: list[str]) -> str:
+    """What is said of an answer, below it."""
+    items = "".join(f"<li>{escape(each)}</li>" for each in words)
+    return f"<ul>{items}</ul>" if items else ""
+
+
 def _counted(number: int, word: str) -> str:
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
@@ -60,8 +66,7 @@ def selection(found: Selection) -> str:
     """A table of the first nodes."""
     length = len(found)
     if length == 0:
-        why = "".join(f"<li>{escape(each)}</li>" for each in [*found.warnings, *found.why_empty()])
-        return f"<div><div>no nodes</div><ul>{why}</ul></div>" if why else "<div>no nodes</div>"
+        return f"<div><div>no nodes</div>{_list([*found.warnings, *found.why_empty()])}</div>"
     rows = [
         _cell(escape(node.id), _MONO)
         + _cell(str(node.snapshot))
@@ -129,6 +134,8 @@ def _line(node: Node) -> str:
 
 def range_diff(found: RangeDiff) -> str:
     """A table of the first changes: what came and went with its text, changed texts as a unified diff."""
+    if found.rows == 0:
+        return f"<div><div>no changes</div>{_list([*found.warnings, *found.why_empty()])}</div>"
     rows: list[str] = []
     count = 0
     session = found._session()
@@ -205,8 +212,8 @@ def _fields(fields: list[str], delta: dict[str, tuple[Any, Any]]) -> str:
     return "<br>".join(shown)
 
 
-def rows(title: str, found: list[dict[str, Any]]) -> str:
-    """A table of a report."""
+def rows(title: str, found: list[dict[str, Any]], notes: list[str]) -> str:
+    """A table of a report, and what is said of it."""
     heads = list(found[0]) if found else []
     cells = [
         "".join(_cell(_short("" if value is None else f"{value:,}" if type(value) is int else str(value))) for value in row.values())
@@ -215,7 +222,8 @@ def rows(title: str, found: list[dict[str, Any]]) -> str:
     note = f"{title}: {_counted(len(found), 'row')}"
     if len(found) > NODES:
         note += f", the first {NODES} are shown"
-    return _table(heads, cells, note)
+    table = _table(heads, cells, note)
+    return f"<div>{table}{_list(notes)}</div>" if notes else table
 
 
 def store(self: Store) -> str:

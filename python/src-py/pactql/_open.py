@@ -29,7 +29,8 @@ def open(source: Any = None, /, *, name: str | None = None) -> Session | Any:
 
     A path to a session or a log, or a folder of them, is a `Session`, also where it is packed by gzip or Zstandard;
     `store.db` is a `Store`, read only, and `store.db#name` one session of it. A list of dictionaries is the messages of one
-    conversation, and an iterator of texts the lines of a log. Where there are several sessions, `name` says which: they
+    conversation, and an iterator of texts the lines of a log. Bytes are a log themselves, or else a path, as it is for
+    `open` of Python: one line without a bracket or a brace is no log. Where there are several sessions, `name` says which: they
     have the names that `pactql import` gives them. A log has one session beside its branches and subagents, which are
     opened by their names. What is left out is a warning, and a damaged session of a store in a folder raises where it is
     named. Without anything it is the log that an agent wrote last on this
@@ -44,6 +45,8 @@ def open(source: Any = None, /, *, name: str | None = None) -> Session | Any:
     """
     if source is None:
         return _newest(name)
+    if isinstance(source, bytes) and source and not any(sign in source for sign in b"\n{["):
+        source = os.fsdecode(source)
     if not isinstance(source, (str, os.PathLike)):
         return _one([(each, False) for each in import_log(_text(source)).sessions], name, "the log")
     path = os.fspath(source)
@@ -106,17 +109,19 @@ def _text(source: Any) -> bytes:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source)
     if isinstance(source, dict):
-        return json.dumps(source, ensure_ascii=False).encode()
+        return json.dumps(source).encode()
     if not isinstance(source, Iterable):
         raise TypeError(f"expected a path, messages or lines of a log, not {type(source).__name__}")
     found = list(source)
     if not found:
         raise InputError("expected messages, or lines of a log, and there are none", code="E_INPUT")
     if all(isinstance(each, str) for each in found):
-        return "\n".join(each.rstrip("\n") for each in found).encode()
+        # Half a surrogate pair, which is no UTF-8, reads as it does where it is escaped in a file.
+        text = "\n".join(each.rstrip("\n") for each in found)
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
     if all(isinstance(each, (bytes, bytearray)) for each in found):
         return b"\n".join(bytes(each).rstrip(b"\n") for each in found)
-    return json.dumps(found, ensure_ascii=False).encode()
+    return json.dumps(found).encode()
 
 
 def _one(sessions: list[tuple[Session, bool]], name: str | None, where: str) -> Session:

@@ -208,7 +208,7 @@ class Session:
         self,
         at: str | None = None,
         *,
-        by: _Group = "region",
+        by: _Group | None = None,
         only: str | None = None,
         tokenizer: _Tokenizer | None = None,
         all: bool = False,
@@ -219,7 +219,7 @@ class Session:
         self,
         at: str | None = None,
         *,
-        by: _Group = "region",
+        by: _Group | None = None,
         only: str | None = None,
         tokenizer: _Tokenizer | None = None,
         all: bool = False,
@@ -262,7 +262,7 @@ class Session:
         self,
         at: str | None = None,
         *,
-        by: _Group | None = None,
+        by: Literal["session"] | _Group = "role",
         only: str | None = None,
         tokenizer: _Tokenizer | None = None,
     ) -> Top: ...
@@ -271,6 +271,7 @@ class Session:
         self, at: str | None = None, *, only: str | None = None, tokenizer: _Tokenizer | None = None
     ) -> Duplicates: ...
     def check(self, conditions: str, /) -> Checked: ...
+    def _misspelled(self, selector: str, params: Mapping[str, _Value], /) -> tuple[list[str], list[str]]: ...
     def usage(self, by: _UsageGroup = "day") -> UsageReport: ...
     def fields(self) -> FieldsFound: ...
     def diff(self, other: Session, /) -> Parted: ...
@@ -412,6 +413,7 @@ class RangeDiff:
     def snapshots(self) -> list[SnapshotRef]: ...
     @property
     def warnings(self) -> list[str]: ...
+    def why_empty(self) -> list[str]: ...
     @property
     def errors(self) -> list[str]: ...
     @property
@@ -647,7 +649,6 @@ class Context:
     def cycle(self) -> int: ...
     @property
     def is_changed(self) -> bool: ...
-    def _is_unsaved(self) -> bool: ...
     @property
     def session(self) -> Session: ...
     def select(

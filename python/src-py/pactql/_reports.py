@@ -50,7 +50,11 @@ class Call(TypedDict):
     latency_ms: NotRequired[int]
     input_tokens: NotRequired[int]
     cached_tokens: NotRequired[int]
+    cache_write_tokens: NotRequired[int]
     output_tokens: NotRequired[int]
+    failed: NotRequired[int]
+    canceled: NotRequired[int]
+    error: NotRequired[str]
 
 
 class Difference(TypedDict):
@@ -66,18 +70,19 @@ class Difference(TypedDict):
     newer: NotRequired[str]
 
 
-class Step(TypedDict):
-    """What happened in a cycle."""
+class Step(Call):
+    """What happened in a cycle, and the call of the provider."""
 
     label: str
-    cycle: NotRequired[int]
+    cycle: int
     time: NotRequired[str]
-    made: bool
-    tokens: int
+    duration_ms: NotRequired[int]
+    gap_ms: NotRequired[int]
+    tokens: NotRequired[int]
+    matches: int
     added: int
     removed: int
     changed: int
-    gap_ms: NotRequired[int]
     prefix_percent: NotRequired[int]
     broken: NotRequired[Difference]
     events: list[dict[str, Any]]
@@ -148,6 +153,7 @@ class Shown(TypedDict):
     """What `Session.show` gives."""
 
     snapshots: list[ShownSnapshot]
+    notes: NotRequired[list[str]]
 
 
 class FoundLine(TypedDict):
@@ -174,6 +180,7 @@ class Found(TypedDict):
 
     lines: int
     blocks: list[FoundBlock]
+    notes: NotRequired[list[str]]
 
 
 class Top(TypedDict):
@@ -183,6 +190,7 @@ class Top(TypedDict):
     by: str | None
     sessions: int
     groups: list[Counted]
+    notes: NotRequired[list[str]]
 
 
 class Unused(TypedDict):
@@ -200,6 +208,7 @@ class Duplicates(TypedDict):
 
     tokenizer: str
     snapshots: list[dict[str, Any]]
+    notes: NotRequired[list[str]]
 
 
 class ConditionResult(TypedDict):
@@ -264,12 +273,18 @@ class Report(dict[str, Any]):
 
     _title = ""
 
+    @property
+    def notes(self) -> list[str]:
+        """Why its selector finds nothing, in words; empty if it finds something, and without one."""
+        found: list[str] = self.get("notes", [])
+        return found
+
     def rows(self) -> list[dict[str, Any]]:
         """Its table: flat dictionaries with the same names, for `pandas.DataFrame` and `polars.DataFrame`."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        return _html.rows(self._title, self.rows())
+        return _html.rows(self._title, self.rows(), self.notes)
 
 
 def _flat(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
@@ -277,7 +292,8 @@ def _flat(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 class Checked(Report):
-    """What `Session.check` gives: whether conditions hold. It is false where one does not, so a test asserts it.
+    """What `Session.check` gives: whether conditions hold. It is false where one does not, so a test asserts it. The `notes` of a
+    condition say which names and values of its selectors no node has, each with what may have been meant.
 
     >>> assert session.check("some @t0 ^sys .cb")
     >>> bool(session.check("count @t0 .cb <= 3"))
@@ -302,7 +318,10 @@ class Checked(Report):
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each condition."""
-        return [_flat(dict(each), ("line", "condition", "holds", "failures")) for each in self.conditions]
+        return [
+            {**_flat(dict(each), ("line", "condition", "holds", "failures")), "notes": "; ".join(each.get("notes", []))}
+            for each in self.conditions
+        ]
 
 
 class TokenReport(Report):
@@ -383,10 +402,17 @@ class StepReport(Report):
         return found
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each cycle."""
-        names = ("label", "cycle", "time", "made", "tokens", "added", "removed", "changed", "gap_ms", "prefix_percent")
+        """A row for each cycle. `events` are the names of what happened; `steps` has all of each."""
+        names = (
+            "label", "cycle", "time", "model", "made", "input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens",
+            "stop_reason", "duration_ms", "gap_ms", "tokens", "added", "removed", "changed", "prefix_percent",
+        )  # fmt: skip
         return [
-            {**_flat(dict(step), names), "broken": step["broken"]["cause"] if "broken" in step else None}
+            {
+                **_flat(dict(step), names),
+                "broken": step["broken"]["cause"] if "broken" in step else None,
+                "events": ", ".join(each["event"] for each in step["events"]),
+            }
             for step in self.steps
         ]
 

@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ._errors import SelectorWarning
 from ._pactql import Node, Selection, Session
 from ._snapshot import Snapshot
 
@@ -36,6 +38,9 @@ def assert_context(
 ) -> Selection:
     """Checks what a selector finds, and gives it: `count` nodes, or `at_least` and `at_most` so many; one at least if
     nothing is said. With `text`, each node that is found has this text in it. Keywords are values of parameters.
+
+    A selector with a misspelled name (`rol` where nodes have `role`) fails also where `count=0` or `at_most` holds, as it
+    would hold of any session; a value that no node has and that is like one they have is a `pactql.SelectorWarning`.
 
     >>> from pactql.testing import assert_context
     >>> assert_context(session, "@t0 ^sys .cb[key=policy]", count=1)
@@ -63,16 +68,26 @@ def assert_context(
     missing = [node for node in found if text is not None and text not in node.text]
     if missing:
         _fail(session, selector, f"{text!r} is not in {', '.join(node.id for node in missing)}", found)
+    whole = session.session if isinstance(session, Snapshot) else session
+    names, values = whole._misspelled(selector, params)
+    if names:
+        why = f"{_nodes(number)}, as it has to be, and the selector has a name that no node of the session has"
+        _fail(session, selector, why, found, names)
+    for each in values:
+        warnings.warn(f"in {selector!r}: {each}", SelectorWarning, stacklevel=2)
     return found
 
 
 def assert_order(session: Session | Snapshot, *selectors: str, **params: Any) -> None:
-    """Checks that everything a selector finds comes before everything the next one finds, in document order.
+    """Checks that everything a selector finds comes before everything the next one finds, in document order. There are
+    two selectors or more.
 
     >>> from pactql.testing import assert_order
     >>> assert_order(session[-1], "^sys .cb", "^seq .cb[role='user']")
     """
     __tracebackhide__ = True
+    if len(selectors) < 2:
+        raise TypeError(f"`assert_order` takes two selectors or more, and not {len(selectors)}")
     places = {(node.snapshot, node.id): at for at, node in enumerate(_whole(session))}
     last: tuple[int, str] | None = None
     for selector in selectors:
@@ -127,7 +142,7 @@ def _nodes(number: int) -> str:
     return {0: "no nodes", 1: "1 node"}.get(number, f"{number} nodes")
 
 
-def _fail(session: Session | Snapshot, selector: str, why: str, found: Selection) -> None:
+def _fail(session: Session | Snapshot, selector: str, why: str, found: Selection, notes: Sequence[str] = ()) -> None:
     __tracebackhide__ = True
     lines = [
         f"error: {why}",
@@ -136,7 +151,7 @@ def _fail(session: Session | Snapshot, selector: str, why: str, found: Selection
         f"1 │ {selector}",
         f"  │ {'^' * len(selector)}",
         "  │",
-        *[f"  = {each}" for each in [*found.warnings, *found.why_empty()]],
+        *[f"  = {each}" for each in dict.fromkeys([*notes, *found.warnings, *found.why_empty()])],
     ]
     marked = {(node.snapshot, node.id) for node in found}
     raise AssertionError("\n".join(["", *lines, "", *_tree(session, marked)]))

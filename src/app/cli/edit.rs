@@ -392,7 +392,8 @@ impl Refs {
 ///
 /// `begin --as PROVIDER` prints the request to send, and keeps what it had. `end` says how it went:
 /// completed, or --canceled, or --error TEXT. A cycle may have several. Attempts are part of no
-/// snapshot; `render --request` shows what the one of a cycle was sent.
+/// snapshot; `render --request` shows what the one of a cycle was sent. Only calls that were begun
+/// here are listed: of an imported log, `steps` says which calls failed.
 #[derive(Args, Debug)]
 #[command(args(rows([
     "attempt", "status", "provider", "model", "in", "out", "error",

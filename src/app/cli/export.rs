@@ -8,6 +8,7 @@ use super::read_sessions::{note_reconstructed, open_store};
 use super::sessions;
 use super::sessions::SnapshotArgs;
 use super::words::quoted;
+use crate::app::present::opened::check_written;
 use crate::app::present::stores::{Access, StoreAddress, sessions_of};
 use crate::app::present::{Exit, Failure, Result, counted, printable};
 use crate::engine::{attempted, sent};
@@ -87,6 +88,7 @@ impl RunCommand for ExportArgs {
             return input::put(with, output, |out| write_document(&snapshot, out));
         }
         let session = sessions::open(&self.session, with.limits)?;
+        check_written(&session.history())?;
         let kept = match address {
             Some(address) => kept(&open_store(address.store, Access::Read)?, address.one()?)?,
             None => session.kept().map(str::to_owned),
@@ -126,7 +128,17 @@ impl ExportArgs {
                 .with_help("`STORE -o DIR` writes whole sessions"));
         }
         let store = open_store(address.store, Access::Read)?;
-        let found = sessions_of(&store, address)?;
+        let (empty, found): (Vec<_>, Vec<_>) = sessions_of(&store, address)?
+            .into_iter()
+            .partition(|info| info.snapshots == 0 && !info.working);
+        if let Some(first) = empty.first() {
+            let sessions = counted(empty.len() as u64, "session");
+            say(&format!(
+                "note: left out {sessions} without snapshots: {}{}\n",
+                printable(&first.name),
+                if empty.len() > 1 { ", …" } else { "" }
+            ));
+        }
         let end = Path::new(directory).extension();
         if end.is_some_and(|end| end == "jsonl") {
             let sessions = counted(found.len() as u64, "session");

@@ -3,6 +3,7 @@
 use super::command::{Invocation, stream};
 use super::progress::Progress;
 use super::words::{in_quotes, is_selector, quoted, retyped, words};
+use crate::app::present::opened::uncompressed;
 use crate::app::present::{Exit, Failure, Result, quote};
 use crate::inspect::is_condition;
 use crate::logs::file::output;
@@ -176,6 +177,7 @@ pub(super) fn check_output(name: &str, inputs: &[impl AsRef<str>], force: bool) 
         };
         return Err(Failure::usage(message).with_help("write to another file, then move it"));
     }
+    check_ending(name)?;
     match path.metadata() {
         Err(_) => Ok(()),
         Ok(data) if data.permissions().readonly() => {
@@ -187,6 +189,17 @@ pub(super) fn check_output(name: &str, inputs: &[impl AsRef<str>], force: bool) 
             Err(Failure::usage(format!("the output {name} exists"))
                 .with_help("`--force` replaces it"))
         }
+    }
+}
+
+/// Refuses a name that says that a file is compressed, as none is written so.
+pub(super) fn check_ending(name: &str) -> Result<()> {
+    match uncompressed(name) {
+        Some(plain) => Err(
+            Failure::usage(format!("{name}: a file is not written compressed"))
+                .with_help(format!("write it to {plain}")),
+        ),
+        None => Ok(()),
     }
 }
 

@@ -267,13 +267,7 @@ pub(super) fn check_plain_file(name: &str) -> Result<()> {
         return Err(Failure::usage("the session cannot go to standard output")
             .with_help("-o FILE; `pactql export FILE --jsonl` prints a session"));
     }
-    match name.strip_suffix(".gz") {
-        Some(plain) => Err(
-            Failure::usage(format!("{name}: a session is not written compressed"))
-                .with_help(format!("write it to {plain}")),
-        ),
-        None => Ok(()),
-    }
+    input::check_ending(name)
 }
 
 /// A node on the command line.

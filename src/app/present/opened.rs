@@ -5,8 +5,9 @@ use super::folders::{LogSource, files_of, newest_logs, said_of_left_out};
 use super::followed::begins_as_session;
 use super::sessions::{self, FileContents};
 use super::stores::{self, Access, StoreAddress};
-use crate::history::Session;
+use crate::history::{History, Session};
 use crate::logs::{KnownNames, is_opencode, names, unique};
+use crate::support::diag::{Code, Error};
 use crate::tree::source::read_all;
 use crate::tree::{InputError, Limits, SourceError};
 use rayon::prelude::*;
@@ -75,14 +76,16 @@ pub fn open_path(path: &Path) -> Result<(Vec<OpenedSession>, Vec<String>), NotOp
 fn open(path: &Path) -> Result<(Vec<OpenedSession>, Vec<String>)> {
     let limits = Limits::default();
     let word = path.to_string_lossy();
-    let files = if path.exists() {
-        files_of(&word, limits)?
-    } else {
-        None
-    };
-    let is_folder = files.is_some() && path.is_dir();
-    let files = files.unwrap_or_else(|| vec![LogSource::new(&word)]);
-    let read: Vec<Result<Read>> = files.par_iter().map(|file| read(file, limits)).collect();
+    let listed = path.exists().then(|| files_of(&word, limits));
+    let listed = listed.transpose()?.flatten();
+    let is_folder = listed.is_some() && path.is_dir();
+    // The path itself, as a word is only like a name that is not UTF-8.
+    let only = listed.is_none().then_some(path);
+    let files = listed.unwrap_or_else(|| vec![LogSource::new(&word)]);
+    let read: Vec<Result<Read>> = files
+        .par_iter()
+        .map(|file| read(file, only, limits))
+        .collect();
     let (mut opened, mut notes) = (Vec::new(), Vec::new());
     let (mut taken, mut left_out, mut damaged) = (HashSet::new(), Vec::new(), Vec::new());
     for (file, read) in files.iter().zip(read) {
@@ -156,8 +159,9 @@ enum Read {
     Store(Vec<(String, Result<Arc<Session>>)>),
 }
 
-fn read(file: &LogSource, limits: Limits) -> Result<Read> {
-    let path = Path::new(&file.path);
+/// The file is at `path`, or where it says.
+fn read(file: &LogSource, path: Option<&Path>, limits: Limits) -> Result<Read> {
+    let path = path.unwrap_or(Path::new(&file.path));
     if file.is_listed
         && StoreAddress::parse(&file.path).is_some()
         && let Ok(store) = stores::open(&file.path, Access::Read)
@@ -200,6 +204,23 @@ pub fn logs_by_time() -> Result<Vec<String>, NotOpened> {
 #[must_use]
 pub fn is_session(bytes: &[u8]) -> bool {
     begins_as_session(bytes)
+}
+
+/// The name without an ending that says that the file is compressed; `None` if it has none.
+#[must_use]
+pub fn uncompressed(name: &str) -> Option<&str> {
+    let plain = [".gz", ".zst"].iter();
+    plain.filter_map(|ending| name.strip_suffix(ending)).next()
+}
+
+/// Refuses a session whose file would be empty, which is not read again.
+///
+/// # Errors
+/// It has neither a snapshot nor a working state.
+pub fn check_written(history: &History) -> Result<(), Error> {
+    let message = "the session has no snapshots, so there is nothing to write";
+    let missing = |_| Error::whole(Code::SnapshotNotFound, "", message);
+    history.latest_position().map(drop).map_err(missing)
 }
 
 /// Bytes without gzip or Zstandard around them.

@@ -140,7 +140,7 @@ impl<'s> StoreSelection<'s> {
         Ok(StoreAnswers::new(self.store, glob, question, possible))
     }
 
-    /// Why the selector finds nothing in any session, in words (LANGUAGE §10): a name or a value that none of them has, or
+    /// Why the selector finds nothing in any session, or a range no difference, in words (LANGUAGE §10): a name or a value that none of them has, or
     /// else why the first one has nothing. Reads all sessions if they are at most 64, else the first. Empty if one that is
     /// read has a match.
     ///
@@ -152,17 +152,13 @@ impl<'s> StoreSelection<'s> {
         if listed.len() > TOGETHER {
             listed.truncate(1);
         }
-        self.prepared.check_rows()?;
         let (mut all, mut of_first) = (Vec::new(), None);
         for session in &listed {
             let name = &session.info.name;
-            let why = match self.prepared.rows(&*self.store.session(name)?) {
-                Ok(rows) => {
-                    let Some(nothing) = rows.nothing() else {
-                        return Ok(Vec::new());
-                    };
-                    let reasons = nothing.reasons();
-                    all.push(nothing);
+            let why = match self.prepared.nothing(&*self.store.session(name)?) {
+                Ok(None) => return Ok(Vec::new()),
+                Ok(Some((reasons, nothing))) => {
+                    all.extend(nothing);
                     reasons.iter().map(ToString::to_string).collect()
                 }
                 // It has no such snapshot.

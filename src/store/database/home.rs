@@ -95,6 +95,11 @@ impl StorePlace {
                 "the address of a store is empty; give a path, such as `agents.db`".to_owned(),
             ));
         }
+        if path.as_os_str() == ":memory:" {
+            let message =
+                "a store is a file, and `:memory:` is none; give a path, such as `agents.db`";
+            return Err(StoreError::Refused(message.to_owned()));
+        }
         let absolute = std::path::absolute(path);
         absolute
             .map(Self::File)

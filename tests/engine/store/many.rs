@@ -408,3 +408,24 @@ fn a_damaged_session_is_an_error_of_its_own() {
     });
     assert_eq!(names.collect::<Vec<_>>(), ["a", "b", "d"]);
 }
+
+/// Of rows and of diffs: what no session has, or else why the first has nothing.
+#[test]
+fn an_answer_of_no_session_has_reasons() {
+    let folder = Folder::quick();
+    let store = Store::open(folder.0.join("a.db")).unwrap();
+    let session = pactql::Session::open("fixtures/support-agent.jsonl").unwrap();
+    for name in ["a", "b"] {
+        store.import(name, &session, None).unwrap();
+    }
+    let why = |selector: &str| store.select(selector).unwrap().why_empty().unwrap();
+    let unknown = ["no node has `rol`; did you mean `role`?"];
+    assert_eq!(why("@t0 .cb[rol='user']"), unknown);
+    assert_eq!(why("@t-1..@t0 .cb[rol='user']"), unknown);
+    let unchanged =
+        "in a, 3 nodes match, and none of 2 snapshots changes any; `@mode=union` lists them";
+    assert_eq!(why("@t0..@t-1 ^sys .cb"), [unchanged]);
+    for found in ["@t0 .cb", "@t-1..@t0 .cb"] {
+        assert_eq!(why(found), <[&str; 0]>::default(), "{found}");
+    }
+}

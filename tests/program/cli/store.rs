@@ -94,6 +94,54 @@ fn what_is_imported_is_exported_byte_for_byte() {
     );
 }
 
+/// A file without a snapshot is read by no command, so none is written.
+#[test]
+fn a_session_without_snapshots_is_not_exported() {
+    let scratch = Scratch::new("export-empty");
+    let store = store(&scratch);
+    drop(Store::open(&store).unwrap().write("new").unwrap());
+    let (file, folder) = (scratch.path("new.jsonl"), scratch.path("out"));
+    let new = format!("{store}#new");
+    for arguments in [&["--jsonl"][..], &["-o", &file], &["--seal"], &[]] {
+        let arguments = [&["export", &new], arguments].concat();
+        let said = fails(&arguments, 2, "E_SNAPSHOT_NOT_FOUND");
+        assert!(said.contains("there is nothing to write"), "{said}");
+    }
+    assert!(!std::fs::exists(&file).unwrap());
+    let ran = pactql(&["export", &store, "-o", &folder]);
+    assert_eq!(ran.code, 0);
+    assert_eq!(ran.err, "note: left out 1 session without snapshots: new\n");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
+}
+
+#[test]
+fn no_file_is_written_compressed() {
+    let scratch = Scratch::new("export-compressed");
+    for ending in ["gz", "zst"] {
+        let file = scratch.path(&format!("x.jsonl.{ending}"));
+        let said = fails(
+            &["export", AGENT, "--jsonl", "-o", &file],
+            1,
+            "not written compressed",
+        );
+        assert!(
+            said.contains(&format!("write it to {}", scratch.path("x.jsonl"))),
+            "{said}"
+        );
+        assert!(!std::fs::exists(&file).unwrap());
+    }
+}
+
+#[test]
+fn a_store_is_not_in_memory() {
+    fails(
+        &["import", AGENT, "-o", "sqlite::memory:"],
+        6,
+        "a store is a file",
+    );
+    assert!(Store::open(":memory:").is_err() && !std::fs::exists(":memory:").unwrap());
+}
+
 /// Every command that reads answers of `STORE#name` what it answers of the file.
 #[test]
 fn reading_commands_answer_as_for_files() {
