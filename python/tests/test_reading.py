@@ -617,7 +617,7 @@ def test_a_row_of_a_step_has_its_call() -> None:
     report = pactql.import_log(json.dumps(call).encode()).sessions[0].steps()
     [row], [step] = report.rows(), report.steps
     for name in ("model", "input_tokens", "cached_tokens", "output_tokens", "stop_reason"):
-        assert row[name] == step[name] and row[name] is not None, name  # type: ignore[literal-required]
+        assert row[name] == step[name] and row[name] is not None, name
     assert row["events"] == "reply" and {"duration_ms", "cache_write_tokens"} <= set(row)
 
 
@@ -633,9 +633,9 @@ def test_arguments_that_exclude_each_other_are_refused(session: pactql.Session) 
     with pytest.raises(ValueError, match="`all` and `at` exclude each other"):
         session.tokens("@t-3", all=True)
     with pytest.raises(ValueError, match="`without` and `by` exclude each other"):
-        session.tokens(without=".cb", by="tool")  # type: ignore[call-overload]
+        session.tokens(without=".cb", by="tool")
     with pytest.raises(ValueError, match="`without` and `only` exclude each other"):
-        session.tokens(without=".cb", only="^sys")  # type: ignore[call-overload]
+        session.tokens(without=".cb", only="^sys")
     with pytest.raises(ValueError, match="`attempt` and `at` exclude each other"):
         session.render(None, "@t0", attempt="a1-1")
 
