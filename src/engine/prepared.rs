@@ -62,6 +62,9 @@ impl fmt::Debug for Prepared {
     }
 }
 
+/// Why nothing was found, and what was read for that.
+type WhyNothing = (Vec<EmptyReason>, Option<NothingFound>);
+
 impl Prepared {
     pub(super) fn new(statement: CompiledSelector) -> Result<Self, Error> {
         let statement = Arc::new(statement);
@@ -259,10 +262,7 @@ impl Prepared {
     }
 
     /// Why it finds nothing in a session, and what it read, if no node matches; `None` if it finds something.
-    pub(crate) fn nothing(
-        &self,
-        session: &Session,
-    ) -> Result<Option<(Vec<EmptyReason>, Option<NothingFound>)>, Error> {
+    pub(crate) fn nothing(&self, session: &Session) -> Result<Option<WhyNothing>, Error> {
         let (history, bound) = (session.moment(), self.ready()?);
         let options = RangeOptions::default();
         let matched = match self.resolve(&history)? {

@@ -20,7 +20,7 @@ fn lines(cycles: usize, turns: usize) -> String {
     for cycle in 1..=cycles {
         let _ = write!(
             text,
-            "{{\"cycle\":{cycle},\"root\":{{\"id\":\"r\",\"children\":[{{\"id\":\"q\",\"nodeType\":\"^seq\",\"children\":["
+            "{{\"cycle\":{cycle},\"usage\":{{\"input_tokens\":1}},\"root\":{{\"id\":\"r\",\"children\":[{{\"id\":\"q\",\"nodeType\":\"^seq\",\"children\":["
         );
         for turn in 0..turns {
             let comma = if turn == 0 { "" } else { "," };

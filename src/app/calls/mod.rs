@@ -31,14 +31,12 @@ pub(crate) trait SessionSource {
     fn session(&self, name: &str) -> Result<Arc<Session>>;
 
     /// The sessions that a name means where they are summed: of a log all, with its branches and subagents.
-    #[cfg(feature = "view")]
     fn sessions(&self, name: &str) -> Result<Vec<NamedSession>> {
         Ok(vec![(name.to_owned(), self.session(name)?)])
     }
 }
 
 /// A session with its name.
-#[cfg(feature = "view")]
 pub(crate) type NamedSession = (String, Arc<Session>);
 
 /// One engine for each edition, which keeps its plans between calls.

@@ -381,7 +381,6 @@ pub(crate) fn paged(source: &impl SessionSource, arguments: &Arguments) -> Resul
 }
 
 /// Whether the value of a member of a node is never cut: the next request may have it (an id, a label, a name), or it is a time.
-#[cfg(feature = "view")]
 fn is_whole(name: &str) -> bool {
     let names = "id parent_id snapshot created_at_iso nodeType role kind key content_hash \
                  data_call_id data_call_name data_child_session";

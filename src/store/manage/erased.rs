@@ -1,6 +1,6 @@
 //! The texts of erased nodes, and what repeats them in the other members of documents (STORE §3).
 //!
-//! A log may be kept with its documents, in members that are no nodes: the prompt that a session began with, what a model
+//! A log may be kept with its documents, in members beside the nodes: the prompt that a session began with, what a model
 //! replied in a step. A string there is erased with the nodes if it repeats them.
 
 use std::collections::BTreeSet;
