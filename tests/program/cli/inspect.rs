@@ -57,7 +57,7 @@ fn every_command_takes_the_same_words() {
         ];
         if command == ["tokens"] {
             // The sum of all.
-            expected.push("{\"repeated\":0".to_owned());
+            expected.push("{\"counted_here\":{\"input_tokens\":1946".to_owned());
         }
         assert_eq!(labels.collect::<Vec<_>>(), expected);
         let text = run(&[travel, AGENT, "--format", "text"]);
