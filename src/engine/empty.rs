@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "cli")]
 use super::facade::Engine;
 use super::nothing::NothingFound;
 use super::prepared::Prepared;
 use crate::advice::EmptyReason;
-use crate::history::{History, Position};
-#[cfg(feature = "cli")]
-use crate::history::{Session, SnapshotDiff};
+use crate::history::{History, Position, Session, SnapshotDiff};
 use crate::index::Snapshot;
 use crate::support::cancel::ensure;
 use crate::support::diag::{Error, Warning};
@@ -28,7 +25,6 @@ pub(crate) enum EmptyAnswer {
 
 impl EmptyAnswer {
     /// Where the selector of a difference finds nothing in either snapshot.
-    #[cfg(feature = "cli")]
     pub(crate) fn of_diff(
         engine: &Engine,
         session: &Session,

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::history::text_of;
 use crate::index::NodeRef;
 use crate::json::JsonValue;
+use crate::tree::timestamp::is_position;
 use crate::tree::{is_header, text_list};
 
 /// A node of an immutable snapshot. Small and `Copy`; borrows from the [`Selection`] it is from.
@@ -182,7 +183,7 @@ impl<'a> Node<'a> {
     /// [`Node::created_at_ns`] is a position.
     pub fn created_at_iso(self) -> Option<&'a str> {
         let time = self.0.field("created_at_iso").and_then(JsonValue::text);
-        time.filter(|time| !time.starts_with("1970-"))
+        time.filter(|time| !is_position(time))
     }
 
     /// The depth: -1 in `^sys`, 0 in `^ah`, 1, 2, … in turns from the newest, `None` elsewhere.

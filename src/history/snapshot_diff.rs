@@ -114,16 +114,8 @@ pub struct SnapshotDiff {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children_removed: Option<Children>,
     #[serde(skip)]
-    #[cfg_attr(
-        not(feature = "cli"),
-        expect(dead_code, reason = "printed by the command line")
-    )]
     pub(crate) newer: (Arc<Snapshot>, At),
     #[serde(skip)]
-    #[cfg_attr(
-        not(feature = "cli"),
-        expect(dead_code, reason = "printed by the command line")
-    )]
     pub(crate) older: (Arc<Snapshot>, At),
 }
 
